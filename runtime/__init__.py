@@ -1,0 +1,1 @@
+"""The decode runtime, alone: config, weights, cache, sites, layer, model, step."""
