@@ -31,8 +31,8 @@ def accept(
 ) -> Acceptance:
     """Accept the longest prefix of `drafts` that equals the model's own choices.
 
-    `argmax` holds one choice more than there are drafts: row i's choice is the token after draft i. Emission is
-    cut behind the first `eos` (unless ignored) and at `cap` tokens.
+    `argmax` holds one choice more than there are drafts: choice i is the model's token in place of draft i.
+    Emission is cut behind the first `eos` (unless ignored) and at `cap` tokens.
     """
     assert len(argmax) == len(drafts) + 1
     assert cap is None or cap >= 1

@@ -1,10 +1,10 @@
 """What a sequence remembers between steps: window rings, compressed stores, open pairs and token history.
 
 A step opens with `begin`, writes the state of all its rows, reads what each row may see, and closes with
-`commit`, which keeps the first rows and forgets the rest. Forgetting moves one number: entries of rejected rows
-stay where they are, invisible by position, and are overwritten before they could become visible. That holds
-because a ring has at least `window + rows` slots. The open pair of a ratio-2 compressor is the exception;
-`commit` takes it from the step's rows.
+`commit`, which keeps the first rows and forgets the rest. Forgetting moves one number: entries of rejected
+rows stay where they are, invisible by position, and are overwritten before they could become visible. That
+holds because a ring has at least `window + rows` slots. The open pair of a ratio-2 compressor is the
+exception; `commit` takes it from the step's rows.
 
 All values are dequantised and held in float32, which holds bf16 and every cache format exactly.
 """
@@ -168,13 +168,13 @@ class Cache:
         return range(self.visible_slots(source, self.next_position - 1), self.visible_slots(source, last))
 
     def write_compressed(self, source: int, latents: Tensor, keys: Tensor) -> None:
-        """Store what this step closes: latents [G, K], index keys [G, index_dim]; G = len(closing(source))."""
+        """Store what this step closes: latents [G, K], keys [G, index_dim]; G = len(closing(source))."""
         closing = self.closing(source)
         self._latents[source][closing.start : closing.stop] = latents
         self._keys[source][closing.start : closing.stop] = keys
 
     def pairs(self, source: int, k: Tensor, s: Tensor) -> Pairs:
-        """Pairs completed by this step's rows k, s [R, K] f32, the open pair first if the first position is odd.
+        """Pairs completed by this step's rows k, s [R, K] f32; an odd first position closes the open one.
 
         Keeps the rows until `commit`, which may have to open one of them.
         """
