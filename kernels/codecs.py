@@ -1,4 +1,4 @@
-"""Number formats of the checkpoint and the caches: E4M3, E2M1, UE8M0, and the three quantise-dequantise steps.
+"""Number formats of the checkpoint and caches: E4M3, E2M1, UE8M0, and the three quantise-dequantise steps.
 
 All are elementwise or per block, so a value's bits do not depend on what stands around its block.
 Source: written here, after the OCP microscaling formats and the architecture's own constants.
@@ -12,7 +12,7 @@ from torch import Tensor
 E4M3_MAX = 448.0
 E2M1_MAX = 6.0
 E2M1_VALUES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-# Halfway points of neighbouring magnitudes; a tie goes to the even code, so whether equality rounds up alternates.
+# Halfway points of neighbouring magnitudes; a tie goes to the even code, so equality rounds up at every other one.
 E2M1_BOUNDS = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)
 E2M1_TIE_UP = (False, True, False, True, False, True, False)
 
@@ -115,4 +115,8 @@ def q4kv(x: Tensor) -> Tensor:
     blocks = _blocks(x, Q4KV_BLOCK)
     amax = blocks.abs().amax(-1, keepdim=True).clamp(min=6 * 2.0**-9)
     scale = e4m3_round(amax / 6.0)
-    return (e2m1_decode(e2m1_codes((blocks / scale).clamp(-E2M1_MAX, E2M1_MAX))) * scale).reshape(x.shape).to(x.dtype)
+    return (
+        (e2m1_decode(e2m1_codes((blocks / scale).clamp(-E2M1_MAX, E2M1_MAX))) * scale)
+        .reshape(x.shape)
+        .to(x.dtype)
+    )
