@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from runtime.config import ModelConfig
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -38,7 +40,23 @@ class Layout:
     rows: int
     context: int
 
+    @classmethod
+    def of(cls, config: ModelConfig, rows: int, context: int, draft: bool = True) -> Layout:
+        """The sizes of a model's state, with rings for the draft stages if there are any."""
+        stages = config.num_nextn_predict_layers if draft else 0
+        return cls(
+            windows=config.num_hidden_layers + stages,
+            window=config.sliding_window,
+            ring=config.sliding_window + rows,
+            head_dim=config.head_dim,
+            index_dim=config.index_head_dim,
+            ratios=config.ratios_by_source,
+            rows=rows,
+            context=context,
+        )
+
     def slots(self, source: int) -> int:
+        """Slots of a compressed store that holds the whole context."""
         return -(-self.context // self.ratios[source])
 
 
