@@ -1,9 +1,4 @@
-"""Cards to ledger: states a change before it is measured, runs it beside a control, and keeps what came out.
+"""The pipeline, one stage a file: card, plan, run, receipt, verdict, ledger.
 
-    card -> registration -> plan -> run -> receipts -> verdict -> ledger
-
-Card, plan, verdict and ledger are pure functions of files; only `run` touches the machine, in a fresh
-process an arm. Nothing here loads torch except `worker`, which is that process.
+Everything here but `ladder.worker` runs without torch, and no stage looks back at a later one.
 """
-
-__version__ = "0.1.0"

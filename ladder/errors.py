@@ -1,58 +1,54 @@
-"""What a person can get wrong: one class a mistake, each with what was given, where, and what would do.
+"""What a person wrote or asked for and the ladder cannot do: one class a mistake.
 
-Only the command line catches these; every one of them exits with 1.
+Every message says what was given, where, and what would do. Only the command line catches them.
 """
-
-from __future__ import annotations
 
 
 class LadderError(Exception):
-    """Base of all: the message is one line a person can act on."""
+    """A mistake that a person can mend; its text is one line fit for a terminal."""
+
+    exit_code = 1
 
 
 class NotACheckout(LadderError):
-    """A command was started outside any checkout of the project."""
+    """The folder lies in no checkout of a ladder."""
+
+
+class ShadowedPackage(LadderError):
+    """`gates`, `kernels`, `ladder` or `runtime` would be imported from outside the checkout."""
 
 
 class BadName(LadderError):
-    """A name that could leave its folder, or that two files could share."""
+    """A name that becomes a path does not match the allow-list."""
 
 
-class UnsafeFolder(LadderError):
-    """A folder of records or cards that is a link to somewhere else."""
-
-
-class UnknownRung(LadderError):
-    """No card answers to the name that was given."""
+class LinkedFolder(LadderError):
+    """A folder that holds cards or records is a symbolic link, or not a folder at all."""
 
 
 class BadYaml(LadderError):
-    """A file the strict reader does not accept as YAML data."""
+    """The file is not the plain YAML that a card may be written in."""
 
 
 class BadCard(LadderError):
-    """A card that says something the schema does not allow."""
+    """The card is YAML, but not a card."""
 
 
-class BadGate(BadCard):
-    """A gate that is missing, not primary anywhere, or that cannot fail."""
-
-
-class BadChange(BadCard):
-    """A change that names an unknown site, an unknown kernel, or more than one thing."""
-
-
-class BadParent(BadCard):
-    """A parent that is unknown, lacks the profile, or leads back to the card itself."""
+class UnknownRung(LadderError):
+    """No card has this name."""
 
 
 class UnknownProfile(LadderError):
-    """The profile asked for, or the one this hardware needs, is not in the card."""
+    """The card, or one it stands on, has no such profile."""
 
 
 class BrokenDevice(LadderError):
-    """A device that is there but does not answer; the CPU is never taken in its place."""
+    """A device is in the machine and does not answer; the CPU would be a silent substitute."""
 
 
-class NotBuiltYet(LadderError):
-    """A command or instrument of the design that this version does not have."""
+class BadSites(LadderError):
+    """`runtime/sites.json` does not describe the places in a step."""
+
+
+class ChildFailed(LadderError):
+    """A command that ran in a process of its own ended badly."""
