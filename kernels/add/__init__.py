@@ -1,0 +1,1 @@
+"""The sum of two f32 tensors, rounded."""

@@ -1,0 +1,1 @@
+"""Attention over the window and the selected latents, with a sink in the denominator."""

@@ -1,0 +1,1 @@
+"""The token embedding, copied into the residual streams."""

@@ -1,0 +1,1 @@
+"""The gated addition of an Engram value to the residual copies."""

@@ -1,0 +1,1 @@
+"""The gather of an Engram layer's table rows."""

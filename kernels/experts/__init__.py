@@ -1,0 +1,1 @@
+"""The routed experts of each row, summed in ascending expert order."""

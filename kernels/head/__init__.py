@@ -1,0 +1,1 @@
+"""The output head: f32 logits from a bf16 weight."""

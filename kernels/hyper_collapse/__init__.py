@@ -1,0 +1,1 @@
+"""The weighted sum of the residual copies that a sublayer reads."""

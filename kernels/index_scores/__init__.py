@@ -1,0 +1,1 @@
+"""The indexer's score of every compressed slot for every row."""

@@ -1,0 +1,1 @@
+"""The compressor's gated pooling of two neighbouring positions into one latent."""

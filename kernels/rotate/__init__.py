@@ -1,0 +1,1 @@
+"""Rotary position embedding of the last channels, with the cache format's codec behind it."""

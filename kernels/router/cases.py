@@ -1,0 +1,17 @@
+"""Cases of router: a spread of biases, and rows in which all experts tie."""
+
+from collections.abc import Iterator
+
+import torch
+
+from kernels.cases import Case, draw
+from kernels.router.reference import Gate
+
+
+def cases() -> Iterator[Case]:
+    for experts, top_k, spread in ((32, 4, 0.2), (384, 6, 0.0)):
+        normal = draw(experts)
+        x = normal(8, 128).bfloat16()
+        x[3] = 0
+        gate = Gate(normal(128, experts, scale=128**-0.5), normal(experts, scale=spread), top_k, 1.5)
+        yield Case(f"{experts}-{top_k}", [((top_k,), torch.int64), ((top_k,), torch.float32)], [x], [gate])

@@ -1,0 +1,1 @@
+"""Which compressed slots each row attends to, through two levels of top-k."""

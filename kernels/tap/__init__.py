@@ -1,0 +1,1 @@
+"""The mean of the residual copies that the draft stages read."""
