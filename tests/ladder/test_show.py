@@ -1,0 +1,93 @@
+"""Listings and the account of one rung, with and without windows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ladder import listing, show
+from ladder.errors import LadderError
+from ladder.listing import Window
+
+ROOT = Path(__file__).parent.parent.parent
+VERDICT = {
+    "outcome": "FAIL",
+    "rung": "a",
+    "profile": "cpu",
+    "window": "0123abcd",
+    "findings": [{"gate": "speed", "primary": True, "finding": "unmet", "says": "+20 ms", "code": None, "numbers": {}}],
+    "reasons": [{"code": "slower", "says": "the candidate is slower"}],
+}
+
+
+def window(outcome: str | None, profile: str = "cpu") -> Window:
+    return Window("0123abcd", profile, "2026-12-01T07:20:00Z", (), outcome, None)
+
+
+def a_checkout(root: Path, **cards: str) -> Path:
+    for name in ("rungs", "kernels"):
+        (root / name).mkdir()
+    for rung, text in cards.items():
+        (root / "rungs" / f"{rung}.yaml").write_text(text)
+    return root
+
+
+def test_outcomes_are_counted_and_none_is_washed_out() -> None:
+    assert listing.tally([window("PASS"), window("FAIL"), window("PASS"), window(None)]) == "FAIL 1, PASS 2, ungraded 1"
+    assert listing.tally([]) == "not run"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "outcome"),
+    [
+        (["PASS", "PASS", "INVALID"], "PASS"),
+        (["FAIL"], "FAIL"),
+        (["PASS", "FAIL"], "INCONCLUSIVE"),
+        (["INVALID", "INCONCLUSIVE"], "INCONCLUSIVE"),
+        (["INVALID"], "INVALID"),
+    ],
+)
+def test_windows_graded_together_are_contested_when_they_differ(outcomes: list[str], outcome: str) -> None:
+    assert show.together(outcomes) == outcome
+
+
+def test_a_verdict_is_told_with_its_findings_and_reasons() -> None:
+    assert show.verdict_text(VERDICT).splitlines() == [
+        "FAIL  a (cpu)  window 0123abcd",
+        "  unmet     speed (primary): +20 ms",
+        "  because   slower: the candidate is slower",
+    ]
+
+
+def test_parents_are_listed_before_their_children() -> None:
+    rungs = [row["rung"] for row in listing.rows(ROOT)]
+    assert rungs.index("t9b-2") < rungs.index("t9b-3") < rungs.index("t9b-4")
+    assert rungs.index("demo-slow") < rungs.index("demo-gain")
+
+
+def test_a_card_that_cannot_be_read_is_listed_with_its_mistake(tmp_path: Path) -> None:
+    root = a_checkout(tmp_path, a="card: 1\ncard: 2\n")
+    shown = listing.text(listing.rows(root))
+    assert "rungs/a.yaml:2: card: the key is on line 1 too" in shown
+
+
+def test_an_empty_ladder_says_so(tmp_path: Path) -> None:
+    assert listing.text(listing.rows(a_checkout(tmp_path))) == "no cards in rungs/"
+
+
+def test_a_rung_is_shown_with_its_change_and_its_gates() -> None:
+    told = show.rung_text(show.rung(ROOT, "t9b-3"))
+    assert "attn_mix: hyper_mix/torch_folded" in told
+    assert "speed (primary): metric step_us, rows 6, bar" in told
+
+
+def test_what_is_shown_is_plain_data() -> None:
+    shown: dict[str, Any] = show.rung(ROOT, "t9b-4")
+    assert json.loads(json.dumps(shown))["rung"] == "t9b-4"
+
+
+def test_a_rung_that_was_never_run_has_nothing_to_grade(tmp_path: Path) -> None:
+    pytest.importorskip("ladder.verdict")
+    with pytest.raises(LadderError, match="`ladder run a` opens one"):
+        show.grade(a_checkout(tmp_path), "a", None, None)
