@@ -1,4 +1,4 @@
-"""Rotary tables: the cosine and sine of every position a sequence may hold, made once.
+"""Rotary position embedding: how far each pair of channels turns at a position.
 
 Source: written here, after the YaRN paper and the architecture's constants.
 """
@@ -14,11 +14,16 @@ from torch import Tensor
 from runtime.config import ModelConfig, Yarn
 
 
-class Table(NamedTuple):
-    """cos, sin [positions, P] f32; P rotating pairs."""
+class Turn(NamedTuple):
+    """cos, sin [R, P] f32, the angle of each of P rotating pairs at a row's position."""
 
     cos: Tensor
     sin: Tensor
+
+    @property
+    def back(self) -> Turn:
+        """The rotation that undoes this one."""
+        return Turn(self.cos, -self.sin)
 
 
 def frequencies(theta: float, pairs: int, yarn: Yarn | None = None) -> Tensor:
@@ -38,17 +43,17 @@ def frequencies(theta: float, pairs: int, yarn: Yarn | None = None) -> Tensor:
     return plain / yarn.factor * ramp + plain * (1 - ramp)
 
 
-def table(frequency: Tensor, positions: int) -> Table:
-    """Tables of positions 0 .. positions - 1; the angle is one f32 product."""
-    angle = torch.arange(positions, dtype=torch.float32)[:, None] * frequency
-    return Table(angle.cos(), angle.sin())
+def turn(frequency: Tensor, positions: Tensor) -> Turn:
+    """The rotation of `positions` [R] int64; the angle is one f32 product."""
+    angle = positions.float()[:, None] * frequency
+    return Turn(angle.cos(), angle.sin())
 
 
-def window_table(config: ModelConfig, positions: int) -> Table:
-    """For window layers and draft stages."""
-    return table(frequencies(config.rope_theta, config.qk_rope_head_dim // 2), positions)
+def window_frequencies(config: ModelConfig) -> Tensor:
+    """Of window layers and draft stages [P] f32."""
+    return frequencies(config.rope_theta, config.qk_rope_head_dim // 2)
 
 
-def compressed_table(config: ModelConfig, positions: int) -> Table:
-    """For layers that read a compressed store: their queries, window KV, latents, index vectors and output."""
-    return table(frequencies(config.compress_rope_theta, config.qk_rope_head_dim // 2, config.yarn), positions)
+def compressed_frequencies(config: ModelConfig) -> Tensor:
+    """Of layers that read a compressed store [P] f32: queries, window KV, latents, index vectors and output."""
+    return frequencies(config.compress_rope_theta, config.qk_rope_head_dim // 2, config.yarn)
