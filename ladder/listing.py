@@ -8,7 +8,7 @@ from typing import Any
 from ladder import card as cards
 from ladder import checkout
 from ladder.errors import LadderError
-from ladder.names import PATTERNS
+from ladder.names import PATTERNS, real_folder
 
 NO_WINDOW = "not run"
 
@@ -29,7 +29,7 @@ def windows(root: Path, rung: str) -> list[Window]:
     """Every window of a rung, oldest first."""
     folder = checkout.receipts_folder(root, rung)
     found = [
-        _window(path.parent)
+        _window(real_folder(path.parent))
         for path in folder.glob("*/start.json")
         if re.fullmatch(PATTERNS["window"], path.parent.name)
     ]
