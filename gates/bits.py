@@ -97,4 +97,5 @@ def _relaunched(window: Window, candidate: Arm, rows: int, over: list[str]) -> F
 
 
 def _unlike(who: str, place: dict[str, Any], rows: int) -> Finding:
-    return Finding("bits", "unmet", f"{who} at {difference.spoken_step(place)}, {rows} rows", {"rows": rows, "step": place})
+    says = f"{who} at {difference.spoken_step(place)}, {rows} rows"
+    return Finding("bits", "unmet", says, {"rows": rows, "step": place})

@@ -100,9 +100,7 @@ def spoken_step(place: Mapping[str, Any]) -> str:
 
 def spoken_value(place: Mapping[str, Any]) -> str:
     """`layer 0, q_a, row 2 (tape prose, step 0)`."""
-    return (
-        f"layer {place['layer']}, {place['value']}, row {place['row']} (tape {place['tape']}, step {place['step']})"
-    )
+    return f"layer {place['layer']}, {place['value']}, row {place['row']} (tape {place['tape']}, step {place['step']})"
 
 
 def spoken_element(place: Mapping[str, Any]) -> str:

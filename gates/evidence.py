@@ -130,12 +130,12 @@ def _observed(item: Mapping[str, Any]) -> Observed:
 
 
 def _measured(item: Mapping[str, Any]) -> Measured:
-    times = item.get("began_ns"), item.get("ended_ns")
+    began_ns, ended_ns = item.get("began_ns"), item.get("ended_ns")
     return Measured(
         rows=item["rows"],
         steps=item["steps"],
         sidecar=item["sidecar"]["sha256"],
         tokens_moved=item["moved"]["tokens"],
         logits_moved=item["moved"]["logits"],
-        middle_ns=None if None in times else sum(times) // 2,
+        middle_ns=None if began_ns is None or ended_ns is None else (began_ns + ended_ns) // 2,
     )

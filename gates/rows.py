@@ -26,7 +26,8 @@ def judge(gate: Mapping[str, Any], window: Window) -> Finding:
             compared += 1
             if digest != expected:
                 place = {"rows": rows, "tape": tape, "step": step, "row": row, "position": position}
-                says = f"row {row} of {rows} differs from the one-row step: tape {tape}, step {step}, position {position}"
+                where = f"tape {tape}, step {step}, position {position}"
+                says = f"row {row} of {rows} differs from the one-row step: {where}"
                 return Finding("rows", "unmet", says, place)
     if not compared:
         raise Unjudged("missing_pass", "no position was observed at both row counts")

@@ -17,8 +17,9 @@ def judge(gate: Mapping[str, Any], window: Window) -> Finding:
     ties = []
     for rows in window.rows:
         control, again, candidate = (_stream(window, arm, rows) for arm in ("A", "A2", "B"))
-        if control != again:
-            raise Unjudged("controls_apart", f"the control does not repeat itself: A and A2 emit other tokens, {rows} rows")
+        if _tokens(control) != _tokens(again):
+            says = f"the control does not repeat itself: A and A2 emit other tokens, {rows} rows"
+            raise Unjudged("controls_apart", says)
         for tape, place in _parted(control, candidate):
             says = f"tape {tape}, token {place['token']}: control {place['control']}, candidate {place['candidate']}"
             if allowed is None:
@@ -43,6 +44,10 @@ def _stream(window: Window, arm: str, rows: int) -> Stream:
     return {tape["tape"]: list(_emitted(tape)) for tape in window.sidecar(item.sidecar)["tapes"]}
 
 
+def _tokens(stream: Stream) -> dict[str, list[int]]:
+    return {tape: [token for token, _ in tokens] for tape, tokens in stream.items()}
+
+
 def _emitted(tape: Mapping[str, Any]) -> Iterator[tuple[int, int | None]]:
     for step in tape["steps"]:
         margins = step.get("margin_ulp", [])
@@ -62,6 +67,6 @@ def _parted(control: Stream, candidate: Stream) -> Iterator[tuple[str, dict[str,
         else:
             if len(ours) != len(theirs):
                 index = min(len(ours), len(theirs))
-                ended = {"control": "goes on", "candidate": "ends"} if len(ours) > index else {
-                    "control": "ends", "candidate": "goes on"}
-                yield tape, {"tape": tape, "token": index, **ended, "margin_ulp": None}
+                said = ("goes on", "ends") if len(ours) > index else ("ends", "goes on")
+                ends = dict(zip(("control", "candidate"), said, strict=True))
+                yield tape, {"tape": tape, "token": index, **ends, "margin_ulp": None}
