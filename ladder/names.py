@@ -14,7 +14,7 @@ PATTERNS = {
     "model": r"[a-z0-9][a-z0-9_-]{0,47}",
     "site": r"[a-z][a-z0-9_]{0,47}",
     "operation": r"[a-z][a-z0-9_]{0,47}",
-    "kernel": r"[a-z][a-z0-9_]{0,47}",
+    "kernel": r"reference|(torch|triton|cute|cuda|deepgemm|flashinfer)_[a-z0-9_]{1,40}",
     "arm": r"[A-Z][0-9]?",
     "window": r"[0-9a-f]{8}",
     "digest": r"[0-9a-f]{64}",
