@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ladder import listing, show
+from ladder import listing, records, show
 from ladder.errors import LadderError
 from ladder.listing import Window
 
@@ -31,6 +31,58 @@ def a_checkout(root: Path, **cards: str) -> Path:
     for rung, text in cards.items():
         (root / "rungs" / f"{rung}.yaml").write_text(text)
     return root
+
+
+CARD = """\
+card: 1
+question: Faster?
+parent: reference
+profiles:
+  cpu:
+    change: {head: head/torch_slow}
+    workload: {script: made_up, rows: [6]}
+    window: {design: turns}
+    instrument: script
+    gates: [{gate: speed, primary: true, metric: step_us, rows: 6, bar: -100, rule: point}]
+"""
+
+
+def a_window(root: Path, at: str, outcome: str | None = None, exploratory: tuple[str, ...] = ()) -> str:
+    """A window of rung `a` opened at `at`, graded when an outcome is given; returns its name."""
+    meaning = {"choices": {"control": {}, "candidate": {}}, "gates": [{"gate": "speed"}], "instrument": "script"}
+    start: dict[str, Any] = {"record": "start", "format": 1, "prev": [], "at": at, "rung": "a", "profile": "cpu"}
+    start |= {
+        "meaning": {**meaning, "window": {}, "workload": {}},
+        "arms": {},
+        "box": {},
+        "commit": None,
+        "dirty": True,
+    }
+    start |= {"exploratory": list(exploratory), "registration": None, "design": "turns", "instrument": "script"}
+    opened = records.write_start(root / "receipts" / "a", {**start, "seeds_sha256": "0" * 64})
+    if outcome:
+        graded = {**VERDICT, "record": "verdict", "format": 1, "prev": [opened.sha256], "at": at, "outcome": outcome}
+        graded |= {"window": opened.d8, "start": opened.sha256, "registration": None, "receipts": {}, "scorer": "1"}
+        records.write_named(opened.path.parent, graded)
+    return opened.d8
+
+
+def test_windows_are_told_oldest_first_with_their_outcomes(tmp_path: Path) -> None:
+    root = a_checkout(tmp_path, a=CARD)
+    later = a_window(root, "2026-12-01T09:00:00Z", "PASS")
+    first = a_window(root, "2026-12-01T08:00:00Z", exploratory=("the card is not committed",))
+    told = show.rung_text(show.rung(root, "a"))
+    assert told.index(f"{first}  2026-12-01T08:00:00Z  ungraded  exploratory: the card") < told.index(f"{later}  2026")
+    assert "cpu: PASS 1, ungraded 1" in told
+    assert listing.rows(root)[0]["profiles"] == {"cpu": "PASS 1, ungraded 1"}
+
+
+def test_a_linked_window_is_refused_and_not_followed(tmp_path: Path) -> None:
+    root = a_checkout(tmp_path, a=CARD)
+    name = a_window(root, "2026-12-01T09:00:00Z", "PASS")
+    (root / "receipts" / "a" / name).rename(tmp_path / "elsewhere")
+    (root / "receipts" / "a" / name).symlink_to(tmp_path / "elsewhere")
+    assert "symbolic link" in listing.rows(root)[0]["trouble"]
 
 
 def test_outcomes_are_counted_and_none_is_washed_out() -> None:
