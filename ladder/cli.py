@@ -113,7 +113,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(
         prog="ladder",
         parents=[_shared(False, None)],
@@ -137,9 +137,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _shared(as_json: Any, root: Any) -> argparse.ArgumentParser:
+def _shared(as_json: Any, root: Any) -> _Parser:
     """The options that may stand before and after the command; only the defaults before it count."""
-    shared = argparse.ArgumentParser(add_help=False)
+    shared = _Parser(add_help=False)
     shared.add_argument("--json", action="store_true", default=as_json, help="answer as JSON")
     shared.add_argument("--root", type=Path, default=root, metavar="DIR", help="the checkout (default: here)")
     return shared

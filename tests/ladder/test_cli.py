@@ -157,6 +157,38 @@ def test_a_full_disk_is_an_error() -> None:
     assert done.stderr.startswith("ladder: cannot write the answer")
 
 
+SYNTHETIC = """\
+import sys
+from pathlib import Path
+name, out = sys.argv[1:]
+print("chatter that no program should read")
+if name != "tiny":
+    sys.exit(f"no configuration {name!r}")
+Path(out).mkdir()
+"""
+
+
+@pytest.fixture
+def checkout_with_models(tmp_path: Path) -> Path:
+    for name in ("rungs", "kernels", "runtime"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "runtime" / "__init__.py").touch()
+    (tmp_path / "runtime" / "synthetic.py").write_text(SYNTHETIC)
+    return tmp_path
+
+
+def test_a_checkpoint_is_made_in_another_process(checkout_with_models: Path) -> None:
+    done = ladder("checkpoint", "make", "tiny", "made", "--json", at=checkout_with_models / "rungs")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path(json.loads(done.stdout)["out"]).is_dir()
+
+
+def test_a_checkpoint_that_cannot_be_made_says_why(checkout_with_models: Path) -> None:
+    done = ladder("checkpoint", "make", "huge", "made", at=checkout_with_models)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("ended with 1: no configuration 'huge'\n")
+
+
 def a_machine(folder: Path, *files: str) -> Path:
     for file in files:
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
