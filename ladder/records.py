@@ -24,6 +24,10 @@ class BadRecord(LadderError):
     """A record or sidecar that cannot be written or read as one; the text names the file and the key."""
 
 
+class SidecarChanged(BadRecord):
+    """A sidecar's bytes are not those that its receipt names."""
+
+
 class AlreadyWritten(LadderError):
     """A record of this name exists: nothing is overwritten."""
 
@@ -126,7 +130,9 @@ def read_sidecar(folder: Path, reference: Mapping[str, str]) -> dict[str, Any]:
     path = folder / reference["name"]
     data = _bytes(path)
     if digest(data) != reference["sha256"]:
-        raise BadRecord(f"{path.name}: sha256 is {d8(digest(data))}..., its receipt says {d8(reference['sha256'])}...")
+        raise SidecarChanged(
+            f"{path.name}: sha256 is {d8(digest(data))}..., its receipt says {d8(reference['sha256'])}..."
+        )
     value = parse(path.name, data)
     _refuse(path.name, value, floats=False)
     return value
@@ -329,6 +335,11 @@ def _folders(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return [real_folder(path) for path in sorted(folder.iterdir()) if path.is_dir() or path.is_symlink()]
+
+
+def is_arm(path: Path) -> bool:
+    """Whether the file's name is that of an arm's receipt."""
+    return re.fullmatch(PATTERNS["arm"], path.stem) is not None and path.suffix == ".json"
 
 
 def is_window(path: Path) -> bool:
