@@ -21,8 +21,10 @@ TYPES: dict[str, Callable[[Any], bool]] = {
     "null": lambda value: value is None,
 }
 KNOWN = frozenset(
-    ("$schema", "title", "description", "type", "const", "enum", "pattern", "minimum", "minItems", "maxItems")
-    + ("items", "prefixItems", "required", "properties", "additionalProperties", "propertyNames")
+    {
+        *("$schema", "title", "description", "type", "const", "enum", "pattern", "minimum", "minItems", "maxItems"),
+        *("items", "prefixItems", "required", "properties", "additionalProperties", "propertyNames"),
+    }
 )
 
 

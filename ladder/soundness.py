@@ -1,269 +1,325 @@
-"""Can a window's evidence carry a verdict at all? Every reason why not, each with its own code."""
+"""Can this window carry a verdict at all? Each reason against has a code of its own and one line."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gates import evidence, readings
 from gates.digest import meaning_digest
+from gates.evidence import Arm, Window
 from gates.finding import Unjudged
-from ladder.records import Record
+from gates.readings import pair
+from ladder.window import Found
+
+NEEDED = ("A", "B", "A2")
+ENDS = {
+    "crashed": "crashed",
+    "hung": "stopped answering",
+    "interrupted": "was interrupted",
+    "over_budget": "spent its budget: no number, so no decision",
+}
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a window came out as it did: a code for programs, one line for people."""
+    """Why a window has the outcome that it has: a code for programs, a line for people."""
 
     code: str
     says: str
 
-
-@dataclass(frozen=True)
-class Case:
-    """All that one window left: its records, its sidecars by sha256, and what could not be read of them."""
-
-    start: Record
-    registration: Record | None
-    receipts: Mapping[str, Record]
-    sidecars: Mapping[str, Mapping[str, Any]]
-    unread: tuple[Reason, ...] = ()
-
-    @property
-    def meaning(self) -> Mapping[str, Any]:
-        """The card's profile, resolved, as the start carries it."""
-        found: Mapping[str, Any] = self.start.value["meaning"]
-        return found
-
-    @property
-    def arms(self) -> Mapping[str, Mapping[str, Any]]:
-        """The receipts' values by arm."""
-        return {name: record.value for name, record in self.receipts.items()}
-
-    def window(self) -> evidence.Window:
-        """The same as evidence for gates."""
-        arms = {name: evidence.arm(value) for name, value in self.arms.items()}
-        return evidence.Window(self.meaning, self.start.value["design"], arms, self.sidecars)
+    def as_json(self) -> dict[str, str]:
+        """The reason as plain data."""
+        return {"code": self.code, "says": self.says}
 
 
-def reasons(case: Case) -> list[Reason]:
-    """Everything that voids this window, in the order in which a reader would ask; empty when it is sound."""
-    found = [*case.unread, *(reason for ask in QUESTIONS for reason in ask(case))]
-    return list(dict.fromkeys(found))
-
-
-def _registered(case: Case) -> Iterator[Reason]:
-    start = case.start.value
-    for why in start["exploratory"]:
-        yield Reason("exploratory", f"{why}: commit, then run again")
-    if case.registration is None:
-        if not start["exploratory"]:
-            yield Reason("unregistered", "no registration was written before this window: `ladder register` writes one")
-        return
-    registered = case.registration.value
-    if meaning_digest(registered["meaning"]) != registered["meaning_sha256"]:
-        yield Reason("registration_apart", "the registration's meaning is not what its digest says")
-    if meaning_digest(registered["meaning"]) != meaning_digest(start["meaning"]):
-        yield Reason("registration_apart", "the window ran another question than its registration states")
-    for key in ("rung", "profile"):
-        if registered[key] != start[key]:
-            yield Reason("registration_apart", f"the registration is of {key} {registered[key]}, not {start[key]}")
-
-
-def _complete(case: Case) -> Iterator[Reason]:
-    planned = case.start.value["arms"]
-    for name in planned:
-        if name not in case.receipts:
-            yield Reason("missing_arm", f"arm {name} left no receipt")
-    for name, receipt in case.arms.items():
-        if name not in planned:
-            yield Reason("unplanned_arm", f"arm {name} left a receipt, and the window planned no such arm")
-        if receipt["ended"] != "done":
-            yield Reason(receipt["ended"], f"arm {name} ended {receipt['ended'].replace('_', ' ')}")
-        for trouble in receipt["trouble"]:
-            yield Reason(trouble["code"], f"arm {name}: {trouble['says']}")
-    for role in ("control", "treatment"):
-        if not any(receipt["role"] == role for receipt in case.arms.values()):
-            yield Reason("missing_arm", f"no arm left a receipt as {role}")
-
-
-def _belongs(case: Case) -> Iterator[Reason]:
-    start = case.start.value
-    choices = {"control": case.meaning["choices"]["control"], "treatment": case.meaning["choices"]["candidate"]}
-    for name, receipt in case.arms.items():
-        if receipt["arm"] != name or receipt["start"] != case.start.sha256 or receipt["window"] != case.start.d8:
-            yield Reason("foreign_receipt", f"{name}.json is the receipt of another arm or window")
-        if any(receipt[key] != start[key] for key in ("rung", "profile")):
-            yield Reason("foreign_receipt", f"{name}.json is the receipt of another rung or profile")
-        if receipt["choices"] != choices[receipt["role"]] or receipt["choices"] != start["arms"].get(name):
-            yield Reason("choices_apart", f"arm {name} did not bind what its {receipt['role']} should")
-
-
-def _changes_something(case: Case) -> Iterator[Reason]:
-    control, candidate = case.meaning["choices"]["control"], case.meaning["choices"]["candidate"]
-    if control == candidate:
-        yield Reason("no_op", "the treatment is the control: both bind the same kernels")
-        return
-    sources = [_source(case, site) for site in case.window().changed]
-    if sources and all(a is not None and a == b for a, b in sources):
-        yield Reason("no_op", "the treatment is the control: every changed site runs a kernel of the same source")
-
-
-def _source(case: Case, site: str) -> tuple[str | None, str | None]:
-    """The source digest of the kernel at a site, in the first control and in the first treatment."""
-    found: list[str | None] = []
-    for role in ("control", "treatment"):
-        receipt = next((value for value in case.arms.values() if value["role"] == role), None)
-        called = {address for item in (receipt or {}).get("observe", []) for address in _called(item, site)}
-        kernels = receipt["kernels"] if receipt else {}
-        address = called.pop() if len(called) == 1 else None
-        found.append(kernels[address]["source_sha256"] if address in kernels else None)
-    return found[0], found[1]
-
-
-def _called(item: Mapping[str, Any], site: str) -> list[str]:
-    return [address for address, calls in item["launches"]["by_site"].get(site, {}).items() if calls > 0]
-
-
-def _swapped(case: Case) -> Iterator[Reason]:
-    """The swap is proven by what was called at each changed site, in every pass of every arm."""
-    for site in case.window().changed:
-        for name, receipt in case.arms.items():
-            role = "candidate" if receipt["role"] == "treatment" else "control"
-            wanted = case.meaning["choices"][role].get(site)
-            other = case.meaning["choices"]["control" if role == "candidate" else "candidate"].get(site)
-            for item in receipt["observe"]:
-                called = _called(item, site)
-                where = f"arm {name}, {item['rows']} rows, site {site}"
-                if wanted and wanted not in called:
-                    yield Reason("not_swapped", f"{where}: {wanted} was never called")
-                if other and other in called:
-                    yield Reason("not_swapped", f"{where}: {other} was called, which is the other arm's kernel")
-                for address in called if wanted else []:
-                    if address not in (wanted, other):
-                        yield Reason("not_swapped", f"{where}: {address} was called beside {wanted}")
-
-
-def _code(case: Case) -> Iterator[Reason]:
-    """What the workers loaded is what was registered, and is the same in every arm."""
-    code = case.registration.value["code"] if case.registration else None
-    first: dict[str, tuple[str, str]] = {}
-    for name, receipt in case.arms.items():
-        for path, sha256 in receipt["loaded"].items():
-            arm, known = first.setdefault(path, (name, sha256))
-            if known != sha256:
-                yield Reason("code_apart", f"arms {arm} and {name} loaded unlike {path}")
-            if code is not None and path not in code:
-                yield Reason("code_unregistered", f"arm {name} loaded {path}, which was not registered")
-            elif code is not None and code[path] != sha256:
-                yield Reason("code_unregistered", f"arm {name} loaded a {path} unlike the registered one")
-        for address, kernel in receipt["kernels"].items():
-            path = f"kernels/{address}.py"
-            if path in receipt["loaded"] and receipt["loaded"][path] != kernel["source_sha256"]:
-                yield Reason("code_apart", f"arm {name}: {address} was bound from another source than it loaded")
-            if code is not None and code.get(path) != kernel["source_sha256"]:
-                yield Reason("code_unregistered", f"arm {name} bound a {address} that was not registered")
-
-
-ALIKE: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
-    "model": lambda receipt: receipt["model"],
-    "machine": lambda receipt: receipt["machine"],
-    "software": lambda receipt: receipt["software"],
-    "threads": lambda receipt: receipt["process"].get("threads"),
-}
-
-
-def _alike(case: Case) -> Iterator[Reason]:
-    """Arms that differ in anything but the change cannot be compared."""
-    for what, of in ALIKE.items():
-        values = {name: of(receipt) for name, receipt in case.arms.items()}
-        for name, value in values.items():
-            first = next(iter(values))
-            if value != values[first]:
-                fields = _fields(values[first], value)
-                yield Reason(f"{what}_apart", f"arms {first} and {name} differ in {what}{fields}")
-    named = case.meaning["workload"].get("model")
-    for name, receipt in case.arms.items():
-        if named and receipt["model"] and receipt["model"]["name"] != named:
-            yield Reason("model_apart", f"arm {name} ran model {receipt['model']['name']}, not {named}")
-
-
-def _fields(a: Any, b: Any) -> str:
-    if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
-        return f": {a} and {b}"
-    return ": " + ", ".join(key for key in sorted({*a, *b}) if a.get(key) != b.get(key))
-
-
-def _passes(case: Case) -> Iterator[Reason]:
-    """Every arm made the passes that the card asks for, of the same tapes and at the same rows."""
-    workload = case.meaning["workload"]
-    tapes = workload.get("observe", {}).get("tapes")
-    timed = {gate["rows"] for gate in case.meaning["gates"] if gate["gate"] == "speed"}
-    for name, receipt in case.arms.items():
-        observed = [item["rows"] for item in receipt["observe"]]
-        measured = [item["rows"] for item in receipt["measure"]]
-        expected = workload.get("rows", []) if "measure" in receipt["passes"] else workload.get("rows", [])[:1]
-        for rows in expected:
-            if rows not in observed:
-                yield Reason("missing_pass", f"arm {name} has no observe pass at {rows} rows")
-        for rows in sorted(timed if "measure" in receipt["passes"] else ()):
-            if rows not in measured:
-                yield Reason("missing_pass", f"arm {name} has no measure pass at {rows} rows")
-        for item in receipt["observe"]:
-            if item["rows"] not in workload.get("rows", [item["rows"]]):
-                yield Reason(
-                    "workload_apart", f"arm {name} observed {item['rows']} rows, which the card does not ask for"
-                )
-            if tapes is not None and item["tapes"] != tapes:
-                yield Reason("workload_apart", f"arm {name} observed {item['tapes']} tapes, the card asks for {tapes}")
-        if len(set(measured)) < len(measured):
-            yield Reason("workload_apart", f"arm {name} measured a row count twice")
-    yield from _steps_alike(case)
-
-
-def _steps_alike(case: Case) -> Iterator[Reason]:
-    first: dict[int, tuple[str, int]] = {}
-    for name, receipt in case.arms.items():
-        for item in receipt["measure"]:
-            arm, steps = first.setdefault(item["rows"], (name, item["steps"]))
-            if steps != item["steps"]:
-                counts = f"{steps} and {item['steps']} steps"
-                yield Reason("workload_apart", f"arms {arm} and {name} measured {counts} at {item['rows']} rows")
-
-
-def _undisturbed(case: Case) -> Iterator[Reason]:
-    for name, receipt in case.arms.items():
-        for item in receipt["measure"]:
-            moved = [what for what in ("tokens", "logits") if item["moved"][what]]
-            if moved:
-                says = f"arm {name}, {item['rows']} rows: {' and '.join(moved)} moved between observe and measure pass"
-                yield Reason("outputs_moved", says)
-        if receipt["compiles_in_range"]:
-            yield Reason("compile_in_range", f"arm {name} compiled {receipt['compiles_in_range']} times while measured")
-        if receipt["foreign_bytes"]:
-            yield Reason("foreign_bytes", f"arm {name}: {receipt['foreign_bytes']} stray bytes came down its pipe")
-
-
-def _readings(case: Case) -> Iterator[Reason]:
-    """Readings are numbers above zero, pair across arms, and their two clocks agree, whether or not a gate asks."""
-    window = case.window()
-    measuring = [arm for arm in window.arms.values() if arm.measured]
-    shared = set.intersection(*({item.rows for item in arm.measured} for arm in measuring)) if measuring else set()
-    for rows in sorted(shared, reverse=True):
+def reasons(found: Found) -> list[Reason]:
+    """Every reason why the window's evidence cannot carry a verdict, in the order of the checks; none when sound."""
+    seen: dict[Reason, None] = {}
+    for check in CHECKS:
         try:
-            readings.pair(window, rows)
-        except Unjudged as trouble:
-            yield Reason(trouble.code, trouble.says)
+            seen |= dict.fromkeys(check(found))
+        except Unjudged as reason:
+            seen[Reason(reason.code, reason.says)] = None
+    return list(seen)
 
 
-QUESTIONS: tuple[Callable[[Case], Iterator[Reason]], ...] = (
+def _exploratory(found: Found) -> Iterator[Reason]:
+    why = found.start.value["exploratory"]
+    if why:
+        yield Reason("exploratory", f"{'; '.join(why)}: commit, then run again")
+
+
+def _registered(found: Found) -> Iterator[Reason]:
+    start, record = found.start.value, found.registration
+    if record is None:
+        if start["registration"] is not None:
+            yield Reason("unregistered", f"registration {start['registration'][:8]} is not there, or was edited")
+        elif not start["exploratory"]:
+            yield Reason("unregistered", "the window names no registration: its gates were not written first")
+        return
+    value = record.value
+    if (value["rung"], value["profile"]) != (start["rung"], start["profile"]):
+        yield Reason("unregistered", f"registration {record.d8} is of {value['rung']} ({value['profile']})")
+    digests = {meaning_digest(each) for each in (start["meaning"], value["meaning"])} | {value["meaning_sha256"]}
+    if len(digests) > 1:
+        yield Reason("unregistered", f"the window asks another question than registration {record.d8}")
+    if value["gates_sha256"] != meaning_digest(value["meaning"]["gates"]):
+        yield Reason("unregistered", f"registration {record.d8} has gates that its own digest does not cover")
+
+
+def _complete(found: Found) -> Iterator[Reason]:
+    for says in found.broken:
+        yield Reason("broken_record", says)
+    for arm in NEEDED:
+        if arm not in found.start.value["arms"]:
+            yield Reason("missing_arm", f"the window was opened without arm {arm}")
+    for arm in found.start.value["arms"]:
+        if arm not in found.receipts:
+            yield Reason("missing_arm", f"arm {arm} left no receipt")
+    for arm, record in found.receipts.items():
+        if arm not in found.start.value["arms"]:
+            yield Reason("unknown_arm", f"arm {arm} left a receipt, and the window was opened without it")
+        yield from _belongs(found, arm, record.value)
+
+
+def _belongs(found: Found, arm: str, receipt: Mapping[str, Any]) -> Iterator[Reason]:
+    start = found.start
+    expected = {
+        "rung": start.value["rung"],
+        "profile": start.value["profile"],
+        "window": found.name,
+        "start": start.sha256,
+        "role": "treatment" if arm.startswith("B") else "control",
+    }
+    for key, value in expected.items():
+        if receipt[key] != value:
+            yield Reason("misplaced", f"arm {arm}'s receipt has {key} {receipt[key]}, the window {value}")
+
+
+def _ended(found: Found) -> Iterator[Reason]:
+    for arm, record in found.receipts.items():
+        troubles = record.value["trouble"]
+        for trouble in troubles:
+            yield Reason(trouble["code"], f"arm {arm}: {trouble['says']}")
+        if record.value["ended"] != "done" and not any(each["code"] == record.value["ended"] for each in troubles):
+            yield Reason(record.value["ended"], f"arm {arm} {ENDS[record.value['ended']]}")
+
+
+def _passes(found: Found) -> Iterator[Reason]:
+    rows = found.evidence.rows
+    if not rows:
+        yield Reason("missing_pass", "the workload names no row counts, so nothing was asked for")
+    for name, record in found.receipts.items():
+        passes = record.value["passes"]
+        wanted = ("observe", "measure") if name in NEEDED else ("observe",)
+        for missing in [each for each in wanted if each not in passes]:
+            yield Reason("missing_pass", f"arm {name} was not asked to {missing}")
+        for each in passes:
+            have = {item["rows"] for item in record.value[each]}
+            lacking = [count for count in rows if count not in have]
+            if lacking and (name in NEEDED or not have):
+                yield Reason("missing_pass", f"arm {name} has no {each} pass at {_listed(lacking)} rows")
+            if odd := sorted(have - set(rows)):
+                yield Reason("arms_differ", f"arm {name} ran {_listed(odd)} rows, which the workload does not name")
+
+
+def _choices(found: Found) -> Iterator[Reason]:
+    start = found.start.value
+    for key in ("instrument", "design"):
+        asked = start["meaning"]["instrument"] if key == "instrument" else start["meaning"]["window"].get("design")
+        if start[key] != asked:
+            yield Reason("arms_differ", f"the window ran {key} {start[key]}, the card asks for {asked}")
+    named = start["meaning"]["choices"]
+    for arm, opened in start["arms"].items():
+        asked = named["candidate" if arm.startswith("B") else "control"]
+        bound = found.receipts[arm].value["choices"] if arm in found.receipts else opened
+        for choices in (opened, bound):
+            if choices != asked:
+                odd = sorted(site for site in {*asked, *choices} if asked.get(site) != choices.get(site))
+                yield Reason("choices_differ", f"arm {arm} binds other kernels than the card, at {', '.join(odd)}")
+
+
+def _alike(found: Found) -> Iterator[Reason]:
+    """Machine, software, model, threads: what two arms of a comparison must share."""
+    names = [arm for arm in found.start.value["arms"] if arm in found.receipts]
+    for other in names[1:]:
+        for field, ours, theirs in _unlike(found.receipts[names[0]].value, found.receipts[other].value):
+            yield Reason("arms_differ", f"{field} is {ours!r} in {names[0]} and {theirs!r} in {other}")
+    wanted = found.start.value["meaning"]["workload"]
+    for name in names:
+        model = found.receipts[name].value["model"]
+        if model and model["name"] != wanted.get("model", model["name"]):
+            yield Reason("arms_differ", f"arm {name} ran model {model['name']}, the card asks for {wanted['model']}")
+        yield from _tapes(name, found.receipts[name].value, wanted)
+
+
+def _unlike(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    pairs = {
+        "machine": (a["machine"], b["machine"]),
+        "software": (a["software"], b["software"]),
+        "model": (a["model"] or {}, b["model"] or {}),
+        "process": ({"threads": a["process"].get("threads")}, {"threads": b["process"].get("threads")}),
+    }
+    for group, (ours, theirs) in pairs.items():
+        for key in sorted({*ours, *theirs}):
+            if ours.get(key) != theirs.get(key):
+                yield f"{group}.{key}", ours.get(key), theirs.get(key)
+
+
+def _tapes(name: str, receipt: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[Reason]:
+    asked = workload.get("observe", {}).get("tapes")
+    for item in receipt["observe"]:
+        if asked is not None and item["tapes"] != asked and name in NEEDED:
+            yield Reason("tapes_differ", f"arm {name} observed {item['tapes']} tapes, the card asks for {asked}")
+
+
+def _code(found: Found) -> Iterator[Reason]:
+    """What was loaded is what was registered."""
+    if found.registration is None:
+        return
+    registered = found.registration.value["code"]
+    for arm, record in found.receipts.items():
+        loaded = dict(record.value["loaded"])
+        loaded |= {f"kernels/{at}.py": each["source_sha256"] for at, each in record.value["kernels"].items()}
+        for path, sha256 in sorted(loaded.items()):
+            if path not in registered:
+                yield Reason("code_differs", f"arm {arm} loaded {path}, which was not registered")
+            elif registered[path] != sha256:
+                yield Reason("code_differs", f"arm {arm} loaded {path} with other content than was registered")
+
+
+def _swapped(found: Found) -> Iterator[Reason]:
+    """The change is one, and each arm ran what it should have, by the launches that were counted at its sites."""
+    window = found.evidence
+    if not window.changed:
+        yield Reason("no_change", "treatment = control: both arms bind the same kernels")
+    if not {"A", "B"} <= set(window.arms):
+        return
+    candidate = window.meaning["choices"]["candidate"]
+    for site in window.changed:
+        address = candidate.get(site)
+        yield from _is_other(found, site, address)
+        for arm in window.arms.values():
+            yield from _ran(window, arm, site, address)
+
+
+def _is_other(found: Found, site: str, address: str | None) -> Iterator[Reason]:
+    control = found.evidence.arms["A"]
+    ours, theirs = (found.receipts[arm].value["kernels"] for arm in ("A", "B"))
+    for was in sorted(_calls(control, site)):
+        same = address in theirs and was in ours and ours[was] == theirs[address]
+        if was == address or same:
+            yield Reason("no_change", f"site {site}: {address} is the control's own kernel ({was}), by its source")
+
+
+def _ran(window: Window, arm: Arm, site: str, address: str | None) -> Iterator[Reason]:
+    replaced = set(_calls(window.arms["A"], site))
+    for item in arm.observed:
+        calls = item.by_site.get(site, {})
+        where = f"site {site}, arm {arm.name}, {item.rows} rows"
+        if arm.role == "control":
+            if address is not None and calls.get(address):
+                yield Reason("swap_unproven", f"{where}: the candidate's kernel {address} ran in the control")
+            continue
+        if address is not None and not calls.get(address) and item.rows == window.rows[0]:
+            yield Reason("swap_unproven", f"{where}: the candidate's kernel {address} was never launched")
+        for was in sorted(replaced - {address}):
+            if calls.get(was):
+                yield Reason("swap_unproven", f"{where}: the control's kernel {was} still ran ({calls[was]} times)")
+        yield from _as_often(window, item, site, address, where)
+
+
+def _as_often(window: Window, item: Any, site: str, address: str | None, where: str) -> Iterator[Reason]:
+    """At a site that both arms have, the candidate runs as often in a step as the kernel that it replaces."""
+    for control in window.arms["A"].observed:
+        expected, ran = sum(control.by_site.get(site, {}).values()), item.by_site.get(site, {}).get(address, 0)
+        if (control.rows, control.steps) == (item.rows, item.steps) and expected and address and ran != expected:
+            says = f"{address} was launched {ran} times in {item.steps} steps, the control's kernel {expected}"
+            yield Reason("swap_unproven", f"{where}: {says}")
+            return
+
+
+def _calls(arm: Arm, site: str) -> dict[str, int]:
+    """How often each kernel ran at a site, over an arm's observe passes."""
+    found: dict[str, int] = {}
+    for item in arm.observed:
+        for address, count in item.by_site.get(site, {}).items():
+            found[address] = found.get(address, 0) + count
+    return {address: count for address, count in found.items() if count}
+
+
+def _sidecars(found: Found) -> Iterator[Reason]:
+    for code, says in found.sidecars.troubles:
+        yield Reason(code, says)
+
+
+def _undisturbed(found: Found) -> Iterator[Reason]:
+    for arm, record in found.receipts.items():
+        if record.value["foreign_bytes"]:
+            says = f"{record.value['foreign_bytes']} bytes that are no message came through arm {arm}'s pipe"
+            yield Reason("stray_bytes", says)
+        if record.value["compiles_in_range"]:
+            count = record.value["compiles_in_range"]
+            yield Reason("compile_in_range", f"arm {arm} compiled {count} time(s) inside its timed range")
+
+
+def _steady(found: Found) -> Iterator[Reason]:
+    """Outputs in the measure pass are those of the observe pass.
+
+    A candidate whose stream is not the control's was not measured on its own tokens, so there is nothing to equal:
+    it is left to the gates, which have seen that it differs.
+    """
+    window = found.evidence
+    for arm in window.arms.values():
+        for item in arm.measured:
+            moved = [
+                part for part, is_moved in (("tokens", item.tokens_moved), ("logits", item.logits_moved)) if is_moved
+            ]
+            if moved and not (arm.role == "treatment" and _streams_differ(window, arm, item.rows)):
+                says = f"arm {arm.name}, {item.rows} rows: {' and '.join(moved)} moved between observe and measure"
+                yield Reason("outputs_moved", says)
+
+
+def _streams_differ(window: Window, arm: Arm, rows: int) -> bool:
+    ours, theirs = ({item.sidecar for item in each.observed if item.rows == rows} for each in (arm, window.arm("A")))
+    return ours.isdisjoint(theirs)
+
+
+def _readings(found: Found) -> Iterator[Reason]:
+    """Every measured row count can be paired, whether or not a gate asks about it."""
+    window = found.evidence
+    asked = window.meaning["workload"].get("measure", {}).get("tapes")
+    for rows in sorted({item.rows for arm in window.arms.values() for item in arm.measured}, reverse=True):
+        try:
+            pair(window, rows)
+            yield from _measured_tapes(window, rows, asked)
+        except Unjudged as reason:
+            yield Reason(reason.code, reason.says)
+
+
+def _measured_tapes(window: Window, rows: int, asked: int | None) -> Iterator[Reason]:
+    for arm in window.arms.values():
+        if arm.measured and asked is not None:
+            have = len({tape["tape"] for tape in window.sidecar(arm.measure(rows).sidecar)["tapes"]})
+            if have != asked:
+                yield Reason("tapes_differ", f"arm {arm.name} measured {have} tapes, the card asks for {asked}")
+
+
+def _listed(counts: list[int]) -> str:
+    return " and ".join(map(str, counts))
+
+
+CHECKS: tuple[Callable[[Found], Iterator[Reason]], ...] = (
+    _exploratory,
     _registered,
     _complete,
-    _belongs,
-    _changes_something,
+    _ended,
     _passes,
+    _choices,
     _alike,
     _code,
     _swapped,
+    _sidecars,
     _undisturbed,
+    _steady,
     _readings,
 )

@@ -1,180 +1,88 @@
-"""The verdict: a pure function of what a window left, the same to the byte whenever it is computed."""
+"""A verdict: the findings of a card's gates over one window's records, and the outcome that follows.
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+Pure: made of the start, its registration, the receipts and their sidecars, and of nothing else. Grading again, here or
+on another machine, years later, gives the same bytes; whether git proves the order of things is `ladder/order.py`'s.
+"""
+
 from pathlib import Path
 from typing import Any
 
 from gates.finding import Finding
-from gates.judge import judge
-from ladder import checkout, records
-from ladder.errors import LadderError
-from ladder.names import check
-from ladder.records import BadRecord, Record
-from ladder.soundness import Case, Reason, reasons
+from gates.judge import judge as ask
+from ladder import records, soundness, window
+from ladder.soundness import Reason
+from ladder.window import Found
 
 SCORER = "1"
-SCRIPT = "script: not a measurement"
+EXIT = {"PASS": 0, "FAIL": 2, "INCONCLUSIVE": 3, "INVALID": 4}
+SCRIPTED = "script: not a measurement"
 
 
-class UnknownWindow(LadderError):
-    """The rung has no window of this name, or the window no start that can be read."""
+def grade(root: Path, rung: str, name: str) -> tuple[dict[str, Any], Path]:
+    """Grade a window and write the verdict beside its receipts; grading it again finds the same file."""
+    found = window.load(root, rung, name)
+    verdict = judge(found)
+    return verdict, records.write_named(found.folder, verdict).path
 
 
-def grade(root: Path, rung: str, window: str) -> tuple[dict[str, Any], Path]:
-    """Grade a window's facts and keep the verdict beside them; a verdict that stands there already is left alone."""
-    verdict = score(gather(root, rung, window))
-    record = records.write_named(_folder(root, rung, window), verdict)
-    return verdict, record.path
-
-
-def score(case: Case) -> dict[str, Any]:
-    """The verdict record of a window: every gate's finding, the outcome, and the reasons for it.
-
-    INVALID where anything voids the window or a gate cannot be judged; else FAIL where a gate is unmet; else
-    INCONCLUSIVE where a gate is undecided for noise; PASS where all are met. Findings of a void window are kept for
-    the reader and decide nothing.
-    """
-    start = case.start.value
-    void = reasons(case)
-    findings = [(gate, judge(gate, case.window())) for gate in case.meaning["gates"]]
-    outcome, why = decide(void, [finding for _, finding in findings])
-    seen = [case.start, *([case.registration] if case.registration else []), *case.receipts.values()]
-    return {
+def judge(found: Found) -> dict[str, Any]:
+    """The verdict on a window, as the record that `grade` writes."""
+    start = found.start.value
+    evidence = found.evidence
+    findings = [(gate, ask(gate, evidence)) for gate in start["meaning"]["gates"]]
+    outcome, reasons = settle(soundness.reasons(found), [finding for _, finding in findings])
+    receipts = {arm: record.sha256 for arm, record in found.receipts.items()}
+    verdict = {
         "record": "verdict",
         "format": 1,
-        "prev": sorted(record.sha256 for record in seen),
+        "prev": sorted([found.start.sha256, *receipts.values()]),
         "at": start["at"],
         "scorer": SCORER,
         "rung": start["rung"],
         "profile": start["profile"],
-        "window": case.start.d8,
-        "start": case.start.sha256,
+        "window": found.name,
+        "start": found.start.sha256,
         "registration": start["registration"],
-        "receipts": {name: record.sha256 for name, record in case.receipts.items()},
+        "receipts": receipts,
         "outcome": outcome,
-        "reasons": [{"code": reason.code, "says": reason.says} for reason in why],
-        "findings": [_as_record(gate, finding) for gate, finding in findings],
-        **({"note": SCRIPT} if start["instrument"] == "script" else {}),
+        "reasons": [reason.as_json() for reason in reasons],
+        "findings": [_plain(finding, bool(gate.get("primary"))) for gate, finding in findings],
     }
+    return {**verdict, "note": SCRIPTED} if start["instrument"] == "script" else verdict
 
 
-def decide(void: list[Reason], findings: list[Finding]) -> tuple[str, list[Reason]]:
-    """The outcome of a window and the reasons that carry it."""
-    void = [*void, *(_reason(each) for each in findings if each.finding == "void" and not each.is_undecided)]
-    if not findings:
-        void.append(Reason("no_gates", "no gate was asked, so nothing was found"))
-    if void:
-        return "INVALID", list(dict.fromkeys(void))
-    unmet = [_reason(each) for each in findings if each.finding == "unmet"]
+def settle(unsound: list[Reason], findings: list[Finding]) -> tuple[str, list[Reason]]:
+    """The outcome, with every reason for it; none for a PASS.
+
+    INVALID when the evidence is unsound or a gate could not be judged; else FAIL when a gate is unmet; else
+    INCONCLUSIVE when a gate is undecided for want of precision; else PASS, for which every gate is met.
+    """
+    void = [Reason(each.code or "void", f"{each.gate}: {each.says}") for each in _of(findings, "void", undecided=False)]
+    unmet = [Reason(each.gate, each.says) for each in _of(findings, "unmet", undecided=False)]
+    undecided = [Reason(each.code or "noise", f"{each.gate}: {each.says}") for each in findings if each.is_undecided]
+    known = {(reason.code, reason.says) for reason in unsound}
+    void = [each for each in void if (each.code, each.says.partition(": ")[2]) not in known]
+    if unsound or void:
+        return "INVALID", unsound + void
     if unmet:
         return "FAIL", unmet
-    undecided = [_reason(each) for each in findings if each.is_undecided]
-    return ("INCONCLUSIVE", undecided) if undecided else ("PASS", [])
+    if undecided:
+        return "INCONCLUSIVE", undecided
+    if findings and all(each.finding == "met" for each in findings):
+        return "PASS", []
+    return "INVALID", [Reason("no_gate", "no gate was asked, so nothing can pass")]
 
 
-def gather(root: Path, rung: str, window: str, arms: list[str] | None = None) -> Case:
-    """What a window left on disk; with `arms`, as if only these had left a receipt."""
-    folder = _folder(root, rung, window)
-    try:
-        start = records.load(folder / "start.json")
-    except BadRecord as error:
-        raise UnknownWindow(f"receipts/{rung}/{window}: {error}") from None
-    if start.kind != "start" or start.d8 != window:
-        raise UnknownWindow(f"receipts/{rung}/{window}/start.json does not have the digest that its folder is named by")
-    unread: list[Reason] = []
-    registration = _registration(folder.parent, start, unread)
-    receipts = dict(_receipts(folder, start, arms, unread))
-    case = Case(start, registration, receipts, {}, ())
-    sidecars = dict(_sidecars(folder, receipts, unread))
-    return replace(case, sidecars=sidecars, unread=tuple(unread))
+def _of(findings: list[Finding], answer: str, *, undecided: bool) -> list[Finding]:
+    return [each for each in findings if each.finding == answer and each.is_undecided is undecided]
 
 
-def _folder(root: Path, rung: str, window: str) -> Path:
-    folder = checkout.receipts_folder(root, rung) / check("window", window)
-    if not (folder / "start.json").is_file():
-        raise UnknownWindow(f"no window {window} under receipts/{rung}/: `ladder show {rung}` lists them")
-    return folder
-
-
-def _registration(folder: Path, start: Record, unread: list[Reason]) -> Record | None:
-    sha256 = start.value["registration"]
-    if sha256 is None:
-        return None
-    path = folder / f"registration-{records.d8(sha256)}.json"
-    try:
-        record = records.load(path)
-    except BadRecord as error:
-        unread.append(Reason("registration_missing", f"the registration cannot be read: {error}"))
-        return None
-    if record.sha256 != sha256 or record.kind != "registration":
-        unread.append(Reason("registration_changed", f"{path.name} is not the registration that the window names"))
-        return None
-    return record
-
-
-def _receipts(
-    folder: Path, start: Record, arms: list[str] | None, unread: list[Reason]
-) -> Iterator[tuple[str, Record]]:
-    lying = [path.stem for path in folder.glob("*.json") if records.is_arm(path)]
-    for name in sorted({*lying, *start.value["arms"]} if arms is None else arms):
-        path = folder / f"{name}.json"
-        if not path.exists() and not path.is_symlink():
-            continue  # a missing arm has its own reason
-        try:
-            record = records.load(path)
-        except LadderError as error:
-            unread.append(Reason("receipt_broken", f"arm {name}'s receipt cannot be read: {error}"))
-            continue
-        if record.kind == "receipt":
-            yield name, record
-        else:
-            unread.append(Reason("receipt_broken", f"{path.name} is a {record.kind}, not a receipt"))
-
-
-def _sidecars(
-    folder: Path, receipts: Mapping[str, Record], unread: list[Reason]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each sidecar that a receipt names, by sha256, where its bytes and its shape are what the receipt says."""
-    for arm, record in receipts.items():
-        for kind, rows, reference in named_sidecars(record.value):
-            try:
-                value = records.read_sidecar(folder, reference)
-                records.check_sidecar(reference["name"], value)
-            except records.SidecarChanged as error:
-                unread.append(Reason("sidecar_changed", f"arm {arm}: {error}"))
-            except BadRecord as error:
-                broken = "bad_reading" if kind == "readings" else "sidecar_broken"
-                missing = not (folder / reference["name"]).is_file()
-                unread.append(Reason("sidecar_missing" if missing else broken, f"arm {arm}: {error}"))
-            else:
-                if (value["kind"], value["rows"]) == (kind, rows):
-                    yield reference["sha256"], value
-                else:
-                    says = f"{reference['name']} is not of kind {kind} at {rows} rows"
-                    unread.append(Reason("sidecar_broken", f"arm {arm}: {says}"))
-
-
-def named_sidecars(receipt: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, str]]]:
-    """The sidecars that a receipt names: kind, row count, and `name` with `sha256`."""
-    for item in receipt["observe"]:
-        yield "observe", item["rows"], item["sidecar"]
-        if item["sites"]:
-            yield "sites", item["rows"], item["sites"]
-    for item in receipt["measure"]:
-        yield "readings", item["rows"], item["sidecar"]
-
-
-def _as_record(gate: Mapping[str, Any], finding: Finding) -> dict[str, Any]:
+def _plain(finding: Finding, primary: bool) -> dict[str, Any]:
     return {
         "gate": finding.gate,
-        "primary": bool(gate.get("primary", False)),
+        "primary": primary,
         "finding": finding.finding,
         "code": finding.code,
         "says": finding.says,
         "numbers": dict(finding.numbers),
     }
-
-
-def _reason(finding: Finding) -> Reason:
-    return Reason(finding.code or f"{finding.gate}_{finding.finding}", f"{finding.gate}: {finding.says}")
