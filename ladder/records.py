@@ -325,21 +325,22 @@ _IN_WINDOW = re.compile(r"(start|[A-Z][0-9]?|verdict-.*)\.json")
 def _paths(root: Path) -> Iterator[Path]:
     """Every path where a record stands: in a rung's folder, and in its windows' folders."""
     receipts = real_folder(root / "receipts")
-    for rung in _folders(receipts):
+    for rung in folders(receipts):
         yield from sorted(path for path in rung.iterdir() if _TOP.fullmatch(path.name))
-        for window in _folders(rung):
+        for window in folders(rung):
             yield from sorted(path for path in window.iterdir() if _IN_WINDOW.fullmatch(path.name))
 
 
-def _folders(folder: Path) -> list[Path]:
+def folders(folder: Path) -> list[Path]:
+    """The folders in a folder that may not exist, sorted; a link among them is an error."""
     if not folder.is_dir():
         return []
     return [real_folder(path) for path in sorted(folder.iterdir()) if path.is_dir() or path.is_symlink()]
 
 
-def is_arm(path: Path) -> bool:
-    """Whether the file's name is that of an arm's receipt."""
-    return re.fullmatch(PATTERNS["arm"], path.stem) is not None and path.suffix == ".json"
+def is_record_name(path: Path) -> bool:
+    """Whether a record is expected to stand under this name."""
+    return (_IN_WINDOW if is_window(path.parent) else _TOP).fullmatch(path.name) is not None
 
 
 def is_window(path: Path) -> bool:
