@@ -69,7 +69,8 @@ def judge(gate: Mapping[str, Any], window: Window) -> Finding:
     wall = estimate(_in_metric(window, paired.wall, gate, sign), window, gate["rows"])
     cpu = estimate(_in_metric(window, paired.cpu, gate, sign), window, gate["rows"])
     answer, second = (decide(rule, effect.mean, effect.half, sign * bar) for effect in (wall, cpu))
-    numbers = {**_numbers(wall, sign), "second_clock_effect": _rounded(sign * cpu.mean), "bar": bar}
+    asked = {"metric": metric, "rows": gate["rows"], "bar": bar, "rule": rule}
+    numbers = {**_numbers(wall, sign), **asked, "second_clock_effect": _rounded(sign * cpu.mean)}
     says = f"{metric} at {gate['rows']} rows: {_spoken(wall, sign)}; bar {bar:+g} ({rule})"
     if {answer, second} == {"met", "unmet"} or (answer == "met" and cpu.mean >= 0):
         other = f"CPU time says {_rounded(sign * cpu.mean):+g}, the wall clock {_rounded(sign * wall.mean):+g}"

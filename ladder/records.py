@@ -133,15 +133,19 @@ def read_sidecar(folder: Path, reference: Mapping[str, str]) -> dict[str, Any]:
         raise SidecarChanged(
             f"{path.name}: sha256 is {d8(digest(data))}..., its receipt says {d8(reference['sha256'])}..."
         )
-    value = parse(path.name, data)
-    _refuse(path.name, value, floats=False)
-    return value
+    return parse(path.name, data, floats=False)
 
 
-def parse(name: str, data: bytes) -> dict[str, Any]:
-    """One JSON object, strictly: UTF-8, no NaN or infinity in any spelling, no key given twice."""
+def parse(name: str, data: bytes, *, floats: bool = True) -> dict[str, Any]:
+    """One JSON object, strictly: UTF-8, no NaN or infinity in any spelling, no key given twice, floats if allowed."""
+    bad: list[_Bad] = []
     try:
-        value = json.loads(data.decode("utf-8"), parse_constant=_Bad, parse_float=_float, object_pairs_hook=_pairs)
+        value = json.loads(
+            data.decode("utf-8"),
+            parse_constant=lambda token: _noted(bad, _Bad(token)),
+            parse_float=lambda text: _float(text, bad, floats),
+            object_pairs_hook=lambda pairs: _object(pairs, bad),
+        )
     except json.JSONDecodeError as error:
         keys = re.findall(r'"((?:[^"\\]|\\.)*)"\s*:', error.doc[: error.pos])
         near = f" near the key {keys[-1]!r}" if keys else ""
@@ -149,9 +153,9 @@ def parse(name: str, data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         says = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
         raise BadRecord(f"{name}: not whole JSON ({says})") from None
-    for path, bad in _leaves(value):
-        if isinstance(bad, _Bad):
-            raise BadRecord(f"{name}: {path or 'the value'} {bad.says}")
+    for path, leaf in _leaves(value) if bad else ():
+        if isinstance(leaf, _Bad):
+            raise BadRecord(f"{name}: {path or 'the value'} {leaf.says}")
     if not isinstance(value, dict):
         raise BadRecord(f"{name}: a JSON object is wanted, not {type(value).__name__}")
     return value
@@ -198,17 +202,23 @@ class _Bad:
         return self.token if self.token.startswith("is ") else f"is {self.token}, which is not a finite number"
 
 
-def _float(text: str) -> float | _Bad:
+def _noted(bad: list[_Bad], found: _Bad) -> _Bad:
+    bad.append(found)
+    return found
+
+
+def _float(text: str, bad: list[_Bad], allowed: bool) -> float | _Bad:
     number = float(text)
-    return number if math.isfinite(number) else _Bad(text if len(text) <= 24 else text[:24] + "...")
+    if not math.isfinite(number):
+        return _noted(bad, _Bad(text if len(text) <= 24 else text[:24] + "..."))
+    return number if allowed else _noted(bad, _Bad(f"is the float {text[:24]}: facts hold integers"))
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]], bad: list[_Bad]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        value[twice] = _Bad("is given twice")
+        value[next(key for key in keys if keys.count(key) > 1)] = _noted(bad, _Bad("is given twice"))
     return value
 
 
@@ -341,6 +351,11 @@ def folders(folder: Path) -> list[Path]:
 def is_record_name(path: Path) -> bool:
     """Whether a record is expected to stand under this name."""
     return (_IN_WINDOW if is_window(path.parent) else _TOP).fullmatch(path.name) is not None
+
+
+def is_arm(path: Path) -> bool:
+    """Whether the file's name is that of an arm's receipt."""
+    return re.fullmatch(PATTERNS["arm"], path.stem) is not None and path.suffix == ".json"
 
 
 def is_window(path: Path) -> bool:

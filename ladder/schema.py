@@ -89,11 +89,25 @@ def _of_array(value: list[Any], schema: Mapping[str, Any], path: str) -> Iterato
     if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
         yield f"{path}: {len(value)} items are too few or too many"
     first, items = schema.get("prefixItems", ()), schema.get("items")
+    if items is not None and not first and _all_fit(value, items):
+        return
     for index, inner in enumerate(value):
         if index < len(first):
             yield from mistakes(inner, first[index], f"{path}[{index}]")
         elif items is not None:
             yield from mistakes(inner, items, f"{path}[{index}]")
+
+
+def _all_fit(values: list[Any], items: Mapping[str, Any]) -> bool:
+    """Whether plain numbers or texts all fit, seen at a glance; False also where a closer look is due."""
+    kind = items.get("type")
+    if kind == "integer":
+        low = items.get("minimum", float("-inf"))
+        return items.keys() <= {"type", "minimum"} and all(type(value) is int and value >= low for value in values)
+    if kind == "string" and items.keys() == {"type", "pattern"}:
+        matches = _pattern(items["pattern"]).search
+        return all(type(value) is str and matches(value) for value in values)
+    return False
 
 
 @cache

@@ -173,14 +173,17 @@ def _tapes(name: str, receipt: Mapping[str, Any], workload: Mapping[str, Any]) -
 
 
 def _code(found: Found) -> Iterator[Reason]:
-    """What was loaded is what was registered."""
-    if found.registration is None:
-        return
-    registered = found.registration.value["code"]
+    """What was loaded is what was registered, and is the same in every arm."""
+    registered = found.registration.value["code"] if found.registration else None
+    first: dict[str, tuple[str, str]] = {}
     for arm, record in found.receipts.items():
-        loaded = dict(record.value["loaded"])
-        loaded |= {f"kernels/{at}.py": each["source_sha256"] for at, each in record.value["kernels"].items()}
-        for path, sha256 in sorted(loaded.items()):
+        bound = {f"kernels/{at}.py": each["source_sha256"] for at, each in record.value["kernels"].items()}
+        for path, sha256 in sorted({*record.value["loaded"].items(), *bound.items()}):
+            other, known = first.setdefault(path, (arm, sha256))
+            if known != sha256:
+                yield Reason("code_differs", f"arms {other} and {arm} loaded unlike {path}")
+            if registered is None:
+                continue
             if path not in registered:
                 yield Reason("code_differs", f"arm {arm} loaded {path}, which was not registered")
             elif registered[path] != sha256:

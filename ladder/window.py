@@ -19,17 +19,22 @@ class NoWindow(LadderError):
 
 
 class Sidecars(Mapping[str, Mapping[str, Any]]):
-    """The sidecars that a window's receipts name, by sha256: hashed at once, parsed when asked for."""
+    """The sidecars that a window's receipts name, by sha256: hashed at once, parsed when asked for.
+
+    `troubles` lists, as code and line, those that are not there, whose bytes are others, or that are not what their
+    receipt takes them for. The large `sites` are parsed only when a difference is looked for.
+    """
 
     def __init__(self, folder: Path, receipts: Mapping[str, Record]) -> None:
         self._folder = folder
-        self._named = {each["sha256"]: each for record in receipts.values() for each in references(record.value)}
+        named = [each for record in receipts.values() for each in _named(record.value)]
+        self._named = {reference["sha256"]: (kind, rows, reference) for kind, rows, reference in named}
         self._parsed: dict[str, Mapping[str, Any]] = {}
-        self.troubles = [trouble for trouble in map(self._trouble, self._named.values()) if trouble]
+        self.troubles = list(dict.fromkeys(trouble for each in named if (trouble := self._trouble(*each))))
 
     def __getitem__(self, sha256: str) -> Mapping[str, Any]:
         if sha256 not in self._parsed:
-            self._parsed[sha256] = self._parse(self._named[sha256])
+            self._parsed[sha256] = self._parse(*self._named[sha256])
         return self._parsed[sha256]
 
     def __iter__(self) -> Iterator[str]:
@@ -38,25 +43,29 @@ class Sidecars(Mapping[str, Mapping[str, Any]]):
     def __len__(self) -> int:
         return len(self._named)
 
-    def _parse(self, reference: Mapping[str, str]) -> Mapping[str, Any]:
+    def _parse(self, kind: str, rows: int, reference: Mapping[str, str]) -> Mapping[str, Any]:
+        name = reference["name"]
         try:
             value = records.read_sidecar(self._folder, reference)
-            records.check_sidecar(reference["name"], value)
+            records.check_sidecar(name, value)
         except BadRecord as error:
-            code = "bad_reading" if "_ns[" in str(error) else "sidecar_broken"
-            raise Unjudged(code, str(error)) from None
+            raise Unjudged("bad_reading" if kind == "readings" else "sidecar_broken", str(error)) from None
+        if (value["kind"], value["rows"]) != (kind, rows):
+            raise Unjudged("sidecar_broken", f"{name} is {value['kind']} at {value['rows']} rows, not {kind} at {rows}")
         return value
 
-    def _trouble(self, reference: Mapping[str, str]) -> tuple[str, str] | None:
+    def _trouble(self, kind: str, rows: int, reference: Mapping[str, str]) -> tuple[str, str] | None:
         path = self._folder / reference["name"]
         if path.is_symlink() or not path.is_file():
             return "sidecar_missing", f"{path.name} is not there"
         found = digest(path.read_bytes())
         if found != reference["sha256"]:
-            return (
-                "sidecar_differs",
-                f"{path.name} has sha256 {found[:8]}..., its receipt says {reference['sha256'][:8]}...",
-            )
+            return "sidecar_differs", f"{path.name} has sha256 {found[:8]}, its receipt says {reference['sha256'][:8]}"
+        try:
+            if kind != "sites":
+                self[reference["sha256"]]
+        except Unjudged as trouble:
+            return trouble.code, trouble.says
         return None
 
 
@@ -107,13 +116,19 @@ def load(root: Path, rung: str, window: str) -> Found:
 
 
 def references(receipt: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
-    """Every sidecar that a receipt names."""
+    """Every sidecar that a receipt names, as `name` and `sha256`."""
+    for _, _, reference in _named(receipt):
+        yield reference
+
+
+def _named(receipt: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, str]]]:
+    """Every sidecar with the kind and the row count that the receipt takes it for."""
     for item in receipt["observe"]:
-        yield item["sidecar"]
+        yield "observe", item["rows"], item["sidecar"]
         if item["sites"]:
-            yield item["sites"]
+            yield "sites", item["rows"], item["sites"]
     for item in receipt["measure"]:
-        yield item["sidecar"]
+        yield "readings", item["rows"], item["sidecar"]
 
 
 def _receipts(folder: Path) -> tuple[dict[str, Record], list[str]]:
