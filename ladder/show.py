@@ -1,57 +1,105 @@
 """What a rung is and what became of it, in words."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ladder import checkout, listing, plan
+from ladder import checkout, listing, plan, records, standing
 from ladder.errors import LadderError
-from ladder.listing import Window
 from ladder.names import check
 from ladder.plan import Plan
+from ladder.records import Record
 
 
 class NothingToGrade(LadderError):
     """The rung has no window of this name or profile."""
 
 
+class SeveralProfiles(LadderError):
+    """The rung was run under several profiles, each of which stands for itself."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """One window as its records tell it: its start, and the verdict that counts, or None while ungraded."""
+
+    start: Record
+    verdict: Mapping[str, Any] | None
+
+    @property
+    def profile(self) -> str:
+        """The profile it was opened for."""
+        return str(self.start.value["profile"])
+
+    def as_json(self) -> dict[str, Any]:
+        """The window as plain data."""
+        start = self.start.value
+        return {
+            "window": self.start.d8,
+            "at": start["at"],
+            "exploratory": list(start["exploratory"]),
+            "outcome": self.verdict["outcome"] if self.verdict else None,
+            "verdict": dict(self.verdict) if self.verdict else None,
+        }
+
+
+def windows(root: Path, rung: str) -> list[Window]:
+    """Every window of a rung, oldest first."""
+    checkout.receipts_folder(root, rung)
+    mine = [record for record in records.scan(root) if record.value["rung"] == rung]
+    found = []
+    for start in (record for record in mine if record.kind == "start"):
+        graded = standing.current(
+            record for record in mine if record.kind == "verdict" and record.value["start"] == start.sha256
+        )
+        found.append(Window(start, graded.value if graded else None))
+    return found
+
+
 @dataclass(frozen=True)
 class Graded:
-    """What grading the asked windows came to."""
+    """What grading the asked windows came to: one window's outcome, or the rung's standing over all of them."""
 
     outcome: str
     text: str
-    data: list[dict[str, Any]]
+    data: dict[str, Any]
 
 
 def grade(root: Path, rung: str, profile: str | None, window: str | None) -> Graded:
-    """Grade the asked windows again; several decided alike keep that outcome, and mixed ones are INCONCLUSIVE."""
+    """Grade the asked windows again; one window answers for itself, several by where the rung stands."""
     from ladder import verdict
 
+    asked = _asked(root, rung, profile, window)
+    graded = [verdict.grade(root, rung, each.start.d8)[0] for each in asked]
+    told = [verdict_text(each) for each in graded]
+    data: dict[str, Any] = {"verdicts": graded}
+    if window is not None:
+        return Graded(graded[0]["outcome"], told[0], data)
+    stand = standing.standing(root, rung, asked[0].profile)
+    data["standing"] = {"profile": stand.profile, "outcome": stand.outcome, "says": stand.says}
+    told.append(f"standing of {rung} ({stand.profile}): {listing.told(stand)}")
+    return Graded(stand.outcome, "\n\n".join(told), data)
+
+
+def _asked(root: Path, rung: str, profile: str | None, window: str | None) -> list[Window]:
     if window is not None:
         check("window", window)
     asked = [
         each
-        for each in listing.windows(root, rung)
-        if (profile is None or each.profile == profile) and (window is None or each.name == window)
+        for each in windows(root, rung)
+        if (profile is None or each.profile == profile) and (window is None or each.start.d8 == window)
     ]
     if not asked:
-        which = "".join([f" of profile {profile}" if profile else "", f" named {window}" if window else ""])
+        which = (f" of profile {profile}" if profile else "") + (f" named {window}" if window else "")
         raise NothingToGrade(f"no window{which} under receipts/{rung}/: `ladder run {rung}` opens one")
-    graded = [verdict.grade(root, rung, each.name)[0] for each in asked]
-    text = "\n\n".join(verdict_text(each) for each in graded)
-    return Graded(together([each["outcome"] for each in graded]), text, graded)
+    profiles = sorted({each.profile for each in asked})
+    if len(profiles) > 1:
+        raise SeveralProfiles(f"{rung} was run under {', '.join(profiles)}, each with its own standing: give --profile")
+    return asked
 
 
-def together(outcomes: list[str]) -> str:
-    """The outcome of several windows: the common one of those decided, or INCONCLUSIVE when they differ."""
-    decided = {outcome for outcome in outcomes if outcome in {"PASS", "FAIL"}}
-    if len(decided) == 1:
-        return decided.pop()
-    return "INCONCLUSIVE" if decided or "INCONCLUSIVE" in outcomes else "INVALID"
-
-
-def verdict_text(verdict: dict[str, Any]) -> str:
+def verdict_text(verdict: Mapping[str, Any]) -> str:
     """One verdict: its outcome, then a line a finding and a line a reason."""
     head = f"{verdict['outcome']}  {verdict['rung']} ({verdict['profile']})  window {verdict['window']}"
     findings = [
@@ -59,7 +107,8 @@ def verdict_text(verdict: dict[str, Any]) -> str:
         for finding in verdict["findings"]
     ]
     reasons = [f"  because   {reason['code']}: {reason['says']}" for reason in verdict["reasons"]]
-    return "\n".join([head, *findings, *reasons])
+    note = [f"  note      {verdict['note']}"] if "note" in verdict else []
+    return "\n".join([head, *findings, *reasons, *note])
 
 
 def plan_text(made: Plan) -> str:
@@ -67,7 +116,7 @@ def plan_text(made: Plan) -> str:
     script = ["  script: recorded readings, not a measurement"] if made.instrument == "script" else []
     return "\n".join(
         [
-            f"{made.rung} ({made.profile}): {made.meaning['question']}",
+            f"{made.rung} ({made.profile}): {' '.join(made.meaning['question'].split())}",
             f"  lineage    {' -> '.join(made.lineage)}",
             f"  changed    {', '.join(f'{site}: {made.candidate[site]}' for site in made.changed)}",
             *(f"  dropped    {site}, swallowed by {by}" for site, by in made.dropped),
@@ -85,7 +134,7 @@ def plan_text(made: Plan) -> str:
 
 
 def _choices(choices: dict[str, str]) -> str:
-    return ", ".join(f"{site}: {kernel}" for site, kernel in choices.items()) or "all reference"
+    return ", ".join(f"{site}: {kernel}" for site, kernel in choices.items()) or "every default"
 
 
 def _gate(gate: dict[str, Any]) -> str:
@@ -109,7 +158,7 @@ def rung(root: Path, name: str) -> dict[str, Any]:
     from ladder import card
 
     read = card.read(checkout.card_path(root, name))
-    tried = listing.windows(root, name)
+    tried = windows(root, name)
     return {
         "rung": name,
         "title": read.title,
@@ -122,25 +171,12 @@ def rung(root: Path, name: str) -> dict[str, Any]:
 
 def _profile(root: Path, name: str, profile: str, tried: list[Window]) -> dict[str, Any]:
     mine = [window for window in tried if window.profile == profile]
-    found: dict[str, Any] = {
-        "profile": profile,
-        "outcomes": listing.tally(mine),
-        "windows": [_shown(each) for each in mine],
-    }
+    stand = listing.told(standing.standing(root, name, profile))
+    found: dict[str, Any] = {"profile": profile, "standing": stand, "windows": [each.as_json() for each in mine]}
     try:
         return {**found, "plan": plan.make(root, name, profile).as_json(), "trouble": None}
     except LadderError as error:
         return {**found, "plan": None, "trouble": str(error)}
-
-
-def _shown(window: Window) -> dict[str, Any]:
-    return {
-        "window": window.name,
-        "at": window.at,
-        "exploratory": list(window.exploratory),
-        "outcome": window.outcome,
-        "verdict": window.verdict,
-    }
 
 
 def rung_text(shown: dict[str, Any]) -> str:
@@ -150,7 +186,7 @@ def rung_text(shown: dict[str, Any]) -> str:
         lines.append(f"  question   {shown['question']}")
     lines.append(f"  parent     {shown['parent']}")
     for each in shown["profiles"]:
-        lines += ["", f"{each['profile']}: {each['outcomes']}", *_profile_lines(each)]
+        lines += ["", f"{each['profile']}: {each['standing']}", *_profile_lines(each)]
     return "\n".join(lines)
 
 

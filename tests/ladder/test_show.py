@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from ladder import listing, records, show
-from ladder.errors import LadderError
-from ladder.listing import Window
+from ladder import listing, records, show, verdict
+from ladder.errors import LadderError, LinkedFolder
 
 ROOT = Path(__file__).parent.parent.parent
 VERDICT = {
@@ -19,10 +18,6 @@ VERDICT = {
     "findings": [{"gate": "speed", "primary": True, "finding": "unmet", "says": "+20 ms", "code": None, "numbers": {}}],
     "reasons": [{"code": "slower", "says": "the candidate is slower"}],
 }
-
-
-def window(outcome: str | None, profile: str = "cpu") -> Window:
-    return Window("0123abcd", profile, "2026-12-01T07:20:00Z", (), outcome, None)
 
 
 def a_checkout(root: Path, **cards: str) -> Path:
@@ -47,10 +42,12 @@ profiles:
 """
 
 
-def a_window(root: Path, at: str, outcome: str | None = None, exploratory: tuple[str, ...] = ()) -> str:
+def a_window(
+    root: Path, at: str, outcome: str | None = None, exploratory: tuple[str, ...] = (), profile: str = "cpu"
+) -> str:
     """A window of rung `a` opened at `at`, graded when an outcome is given; returns its name."""
     meaning = {"choices": {"control": {}, "candidate": {}}, "gates": [{"gate": "speed"}], "instrument": "script"}
-    start: dict[str, Any] = {"record": "start", "format": 1, "prev": [], "at": at, "rung": "a", "profile": "cpu"}
+    start: dict[str, Any] = {"record": "start", "format": 1, "prev": [], "at": at, "rung": "a", "profile": profile}
     start |= {
         "meaning": {**meaning, "window": {}, "workload": {}},
         "arms": {},
@@ -73,8 +70,8 @@ def test_windows_are_told_oldest_first_with_their_outcomes(tmp_path: Path) -> No
     first = a_window(root, "2026-12-01T08:00:00Z", exploratory=("the card is not committed",))
     told = show.rung_text(show.rung(root, "a"))
     assert told.index(f"{first}  2026-12-01T08:00:00Z  ungraded  exploratory: the card") < told.index(f"{later}  2026")
-    assert "cpu: PASS 1, ungraded 1" in told
-    assert listing.rows(root)[0]["profiles"] == {"cpu": "PASS 1, ungraded 1"}
+    assert "cpu: PASS (1 of 1" in told
+    assert listing.rows(root)[0]["profiles"]["cpu"].startswith("PASS (1 of 1")
 
 
 def test_a_linked_window_is_refused_and_not_followed(tmp_path: Path) -> None:
@@ -82,26 +79,35 @@ def test_a_linked_window_is_refused_and_not_followed(tmp_path: Path) -> None:
     name = a_window(root, "2026-12-01T09:00:00Z", "PASS")
     (root / "receipts" / "a" / name).rename(tmp_path / "elsewhere")
     (root / "receipts" / "a" / name).symlink_to(tmp_path / "elsewhere")
-    assert "symbolic link" in listing.rows(root)[0]["trouble"]
+    with pytest.raises(LinkedFolder):
+        listing.rows(root)
 
 
-def test_outcomes_are_counted_and_none_is_washed_out() -> None:
-    assert listing.tally([window("PASS"), window("FAIL"), window("PASS"), window(None)]) == "FAIL 1, PASS 2, ungraded 1"
-    assert listing.tally([]) == "not run"
+def test_a_record_that_was_edited_into_nonsense_is_told_in_its_rungs_row(tmp_path: Path) -> None:
+    root = a_checkout(tmp_path, a=CARD)
+    (root / "receipts" / "a" / a_window(root, "2026-12-01T09:00:00Z") / "start.json").write_text("{")
+    assert "start.json: not whole JSON" in listing.text(listing.rows(root))
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "outcome"),
-    [
-        (["PASS", "PASS", "INVALID"], "PASS"),
-        (["FAIL"], "FAIL"),
-        (["PASS", "FAIL"], "INCONCLUSIVE"),
-        (["INVALID", "INCONCLUSIVE"], "INCONCLUSIVE"),
-        (["INVALID"], "INVALID"),
-    ],
-)
-def test_windows_graded_together_are_contested_when_they_differ(outcomes: list[str], outcome: str) -> None:
-    assert show.together(outcomes) == outcome
+def test_a_rung_run_under_two_profiles_is_graded_one_at_a_time(tmp_path: Path) -> None:
+    root = a_checkout(tmp_path, a=CARD)
+    a_window(root, "2026-12-01T08:00:00Z")
+    a_window(root, "2026-12-01T09:00:00Z", profile="h200")
+    with pytest.raises(LadderError, match="under cpu, h200, each with its own standing: give --profile"):
+        show.grade(root, "a", None, None)
+
+
+def test_several_windows_are_answered_by_where_the_rung_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = a_checkout(tmp_path, a=CARD)
+    names = [a_window(root, f"2026-12-01T0{hour}:00:00Z", outcome) for hour, outcome in [(8, "PASS"), (9, "FAIL")]]
+    outcomes = dict(zip(names, ["PASS", "FAIL"], strict=True))
+    monkeypatch.setattr(
+        verdict, "grade", lambda root, rung, name: ({**VERDICT, "window": name, "outcome": outcomes[name]}, root)
+    )
+    assert show.grade(root, "a", None, names[1]).outcome == "FAIL"
+    together = show.grade(root, "a", None, None)
+    assert together.outcome == "INCONCLUSIVE"
+    assert "contested, 1 of 2 passed" in together.text
 
 
 def test_a_verdict_is_told_with_its_findings_and_reasons() -> None:
@@ -140,6 +146,5 @@ def test_what_is_shown_is_plain_data() -> None:
 
 
 def test_a_rung_that_was_never_run_has_nothing_to_grade(tmp_path: Path) -> None:
-    pytest.importorskip("ladder.verdict")
     with pytest.raises(LadderError, match="`ladder run a` opens one"):
         show.grade(a_checkout(tmp_path), "a", None, None)
