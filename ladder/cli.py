@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ladder import checkout
-from ladder.errors import LadderError
+from ladder.errors import LadderError, LinkedFolder
 
 CODES = {"PASS": 0, "FAIL": 2, "INCONCLUSIVE": 3, "INVALID": 4}
 INTERRUPTED = 130
@@ -208,7 +208,9 @@ def _ledger(root: Path, asked: argparse.Namespace) -> Answer:
         text = "\n".join(problems) or "the ledger and its records agree"
         return Answer(text, {"problems": problems}, 1 if problems else 0)
     rendered = ledger.render(root)
-    path = root / "LEDGER.md"
+    path = root / ledger.NAME
+    if path.is_symlink():
+        raise LinkedFolder(f"{path.name} is a symbolic link: the ledger lies in the checkout itself")
     path.write_text(rendered, encoding="utf-8")
     return Answer(f"wrote {path.name}", {"path": path.name, "lines": rendered.count("\n")})
 

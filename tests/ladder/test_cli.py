@@ -157,6 +157,28 @@ def test_a_full_disk_is_an_error() -> None:
     assert done.stderr.startswith("ladder: cannot write the answer")
 
 
+@pytest.fixture
+def empty_checkout(tmp_path: Path) -> Path:
+    for name in ("rungs", "kernels"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def test_the_ledger_is_rendered_and_then_agrees(empty_checkout: Path) -> None:
+    at = ["--root", str(empty_checkout)]
+    assert cli.main(["ledger", *at]) == 0
+    assert cli.main(["ledger", "--check", *at]) == 0
+    (empty_checkout / "LEDGER.md").write_text("typed")
+    assert cli.main(["ledger", "--check", *at]) == 1
+
+
+def test_a_linked_ledger_is_not_written_through(empty_checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "LEDGER.md"
+    (empty_checkout / "LEDGER.md").symlink_to(elsewhere)
+    assert cli.main(["ledger", "--root", str(empty_checkout)]) == 1
+    assert not elsewhere.exists()
+
+
 SYNTHETIC = """\
 import sys
 from pathlib import Path
