@@ -1,7 +1,6 @@
 """A rung stands by all its windows: re-running confirms or contests, and never washes out."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -9,62 +8,57 @@ from ladder import records, standing, verdict
 from ladder.standing import Standing, combine
 from tests.ladder import windows
 
-LOSS, GAIN = -20_000_000, 20_000_000
+RUNG, PROFILE = "demo", "cpu"
+LOSS, GAIN = 120_000_000, 80_000_000  # ns a step, on a control of 100 ms
+NEAR = 90_300_000  # hardly short of the bar of 10 ms less
 
 
-def stand(root: Path, *gains: int | None) -> Standing:
-    """The standing after one graded window a gain; None is a window in which the candidate's arm crashed at boot."""
-    for day, gain in enumerate(gains, start=1):
-        made = windows.make(
-            root,
-            gain_ns=gain or 0,
-            at=f"2026-12-{day:02}T00:00:00Z",
-            received=crashed if gain is None else windows.nothing,
-        )
-        verdict.grade(root, windows.RUNG, made.window)
-    return standing.standing(root, windows.RUNG, windows.PROFILE)
-
-
-def crashed(arm: str, value: dict[str, Any]) -> None:
-    if arm == "B":
-        value.update(ended="crashed", observe=[], measure=[])
+def stand(root: Path, *steps_ns: int | None) -> Standing:
+    """The standing after one graded window a step time; None is a window whose candidate crashed at boot."""
+    for day, step_ns in enumerate(steps_ns, start=1):
+        built = windows.parts(candidate_ns=step_ns or GAIN) | {"at": f"2026-12-{day:02}T00:00:00Z"}
+        if step_ns is None:
+            built["arms"]["B"] |= {"observe": {}, "readings": {}}
+            built["arms"]["B"]["receipt"]["ended"] = "crashed"
+        verdict.grade(root, RUNG, windows.lay(root, built))
+    return standing.standing(root, RUNG, PROFILE)
 
 
 @pytest.mark.parametrize(
-    ("gains", "outcome", "says"),
+    ("steps_ns", "outcome", "says"),
     [
         ((GAIN,), "PASS", "1 of 1"),
         ((GAIN, GAIN), "PASS", "2 of 2"),
         ((LOSS,), "FAIL", "1 of 1"),
         ((GAIN, LOSS), "INCONCLUSIVE", "contested, 1 of 2 passed"),
         ((LOSS, GAIN, GAIN, GAIN), "INCONCLUSIVE", "contested, 3 of 4 passed"),
-        ((10_000_000,), "INCONCLUSIVE", "no window decided it; 1 undecided (noise)"),
-        ((GAIN, 10_000_000), "PASS", "1 of 1; 1 undecided (noise)"),
+        ((NEAR,), "INCONCLUSIVE", "no window decided it; 1 undecided (noise)"),
+        ((GAIN, NEAR), "PASS", "1 of 1; 1 undecided (noise)"),
         ((None,), "INVALID", "no window decided it; 1 ended before the candidate was read"),
         ((GAIN, None), "PASS", "1 of 1; 1 ended before the candidate was read"),
     ],
 )
 def test_a_standing_is_the_common_outcome_of_all_decided_windows(
-    tmp_path: Path, gains: tuple[int | None, ...], outcome: str, says: str
+    tmp_path: Path, steps_ns: tuple[int | None, ...], outcome: str, says: str
 ) -> None:
-    stood = stand(tmp_path, *gains)
+    stood = stand(tmp_path, *steps_ns)
     assert (stood.outcome, stood.says.split("; step_us")[0]) == (outcome, says)
 
 
 def test_a_rung_without_a_window_was_not_run(tmp_path: Path) -> None:
-    assert standing.standing(tmp_path, "r1", "cpu").outcome == standing.NOT_RUN
+    assert standing.standing(tmp_path, RUNG, PROFILE).outcome == standing.NOT_RUN
 
 
 def test_a_window_that_nobody_graded_still_counts_as_an_attempt(tmp_path: Path) -> None:
-    windows.make(tmp_path)
-    stood = standing.standing(tmp_path, windows.RUNG, windows.PROFILE)
+    windows.lay(tmp_path, windows.parts())
+    stood = standing.standing(tmp_path, RUNG, PROFILE)
     assert (stood.outcome, stood.says) == ("INCONCLUSIVE", "no window decided it; 1 undecided (ungraded)")
 
 
 def test_an_exploratory_window_is_shown_and_decides_nothing(tmp_path: Path) -> None:
-    made = windows.make(tmp_path, started=lambda value: value.update(registration=None, exploratory=["a.py changed"]))
-    verdict.grade(tmp_path, windows.RUNG, made.window)
-    stood = standing.standing(tmp_path, windows.RUNG, windows.PROFILE)
+    built = windows.parts() | {"start": {"registration": None, "exploratory": ["a.py changed"]}}
+    verdict.grade(tmp_path, RUNG, windows.lay(tmp_path, built))
+    stood = standing.standing(tmp_path, RUNG, PROFILE)
     assert (stood.outcome, stood.says) == ("INCONCLUSIVE", "no window decided it; 1 undecided (exploratory)")
 
 
@@ -78,12 +72,12 @@ def test_replicates_that_disagree_make_the_answer_less_sure_not_surer() -> None:
 
 
 def test_the_verdict_that_counts_is_the_one_that_saw_the_most_receipts(tmp_path: Path) -> None:
-    made = windows.make(tmp_path)
-    aside = made.folder.parent.parent / "B2.json"
-    (made.folder / "B2.json").rename(aside)
-    early, _ = verdict.grade(tmp_path, windows.RUNG, made.window)
-    aside.rename(made.folder / "B2.json")
-    late, _ = verdict.grade(tmp_path, windows.RUNG, made.window)
+    window = windows.lay(tmp_path, windows.parts())
+    receipt, aside = tmp_path / "receipts" / RUNG / window / "B2.json", tmp_path / "B2.json"
+    receipt.rename(aside)
+    early, _ = verdict.grade(tmp_path, RUNG, window)
+    aside.rename(receipt)
+    late, _ = verdict.grade(tmp_path, RUNG, window)
     assert (early["outcome"], late["outcome"]) == ("INVALID", "PASS")
     current = standing.current(each for each in records.scan(tmp_path) if each.kind == "verdict")
     assert current is not None and current.value["outcome"] == "PASS"

@@ -1,259 +1,235 @@
-"""Builds a whole, sound window on disk, in which a test then changes one thing."""
+"""Windows as a run would leave them, built in memory, spoiled by a test, and laid on disk."""
 
-import copy
+import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gates.digest import digest, meaning_digest
 from ladder import records
-from ladder.records import Record
 
-RUNG, PROFILE, AT = "r1", "cpu", "2026-12-01T07:20:00Z"
-CANDIDATE, REFERENCE = "rmsnorm/torch_split", "rmsnorm/reference"
-SITE = "attn_norm"
-TAPES = ("code", "prose", "sums", "verse")
-CODE = {f"kernels/{address}.py": digest(address.encode()) for address in (CANDIDATE, REFERENCE)}
-Change = Callable[..., None]
-GATES = (
-    {"gate": "bits", "over": ["logits", "tokens", "state"], "replay": True, "relaunch": True, "fills": True},
-    {"gate": "tokens"},
-    {"gate": "rows"},
-    {"gate": "speed", "primary": True, "metric": "step_us", "rows": 6, "bar": -10_000, "rule": "strict"},
-    {"gate": "kernels", "launches": 0},
-)
+ROWS = (6, 1)
+TAPES = ("prose", "code", "math", "json", "shell", "tool", "long", "story")
+CONTROL, CANDIDATE = "head/torch_slowed", "head/reference"
+SOURCES = {CONTROL: "c" * 64, CANDIDATE: "d" * 64}
+AT = "2026-12-01T07:20:00Z"
+
+Parts = dict[str, Any]
 
 
-def nothing(*_: Any) -> None:
-    """The change that changes nothing."""
-
-
-@dataclass(frozen=True)
-class Made:
-    """A window as built: where it lies and what it is called."""
-
-    root: Path
-    window: str
-    registration: Record
-    start: Record
-
-    @property
-    def folder(self) -> Path:
-        return self.start.path.parent
-
-
-def meaning() -> dict[str, Any]:
+def meaning(**other: Any) -> dict[str, Any]:
+    """A card's profile as a registration holds it."""
     return {
-        "question": "Is it faster?",
-        "parent": "reference",
-        "change": {SITE: CANDIDATE},
-        "choices": {"control": {}, "candidate": {SITE: CANDIDATE}},
-        "gates": [dict(gate) for gate in GATES],
-        "instrument": "wall",
-        "window": {"design": "turns"},
+        "question": "Is the head shorter without its spin?",
         "workload": {
             "model": "tiny",
-            "rows": [6, 1],
-            "observe": {"tapes": len(TAPES), "new_tokens": 9},
-            "measure": {"tapes": len(TAPES), "new_tokens": 30, "skip_steps": 2},
+            "rows": list(ROWS),
+            "observe": {"tapes": 8, "new_tokens": 16},
+            "measure": {"tapes": 8, "new_tokens": 32, "skip_steps": 2},
+        },
+        "window": {"design": "turns"},
+        "instrument": "wall",
+        "choices": {"control": {"head": CONTROL}, "candidate": {"head": CANDIDATE}},
+        "gates": [
+            {"gate": "bits", "over": ["logits", "tokens", "state"], "replay": True, "relaunch": True, "fills": True},
+            {"gate": "tokens"},
+            {"gate": "rows"},
+            {"gate": "kernels", "launches": 0},
+            {"gate": "speed", "primary": True, "metric": "step_us", "rows": 6, "bar": -10000, "rule": "point"},
+        ],
+    } | other
+
+
+def observe(rows: int) -> dict[str, Any]:
+    """Each tape decoded to 16 tokens: 4 steps of 6 rows that emit 4, or 16 of one."""
+    tapes = []
+    for name in TAPES:
+        emitted = 4 if rows > 1 else 1
+        steps = [_step(name, 20 + at, rows, emitted) for at in range(0, 16, emitted)]
+        tapes.append({"tape": name, "prompt": _hex(f"{name} prompt"), "state": _hex(f"{name} state"), "steps": steps})
+    return {"kind": "observe", "rows": rows, "tapes": tapes}
+
+
+def _step(tape: str, position: int, rows: int, kept: int) -> dict[str, Any]:
+    tokens = [int(_hex(f"{tape} token {position + row}")[:2], 16) for row in range(-1, rows)]
+    return {
+        "position": position,
+        "fed": tokens[:-1],
+        "logits": [_hex(f"{tape} {position + row}") for row in range(rows)],
+        "argmax": tokens[1:],
+        "margin_ulp": [100] * rows,
+        "accepted": kept - 1,
+        "kept": kept,
+        "emitted": tokens[1 : kept + 1],
+        "drafts": tokens[1:-1],
+    }
+
+
+def sites(rows: int) -> dict[str, Any]:
+    """Two values of two layers in the first four steps of each tape."""
+    step = [[layer, value, _hex(f"{layer} {value}")[:8] * rows] for layer in (0, 1) for value in ("q_a", "head")]
+    return {"kind": "sites", "rows": rows, "tapes": [{"tape": name, "steps": [step] * 4} for name in TAPES]}
+
+
+def readings(rows: int, step_ns: int, seed: int = 0, spread_ns: int = 300_000) -> dict[str, Any]:
+    """Ten steps of each tape around `step_ns`, each a turn."""
+    draw = random.Random(f"{rows} {seed}")
+    tapes = []
+    for turn, name in enumerate(TAPES):
+        wall = [round(step_ns + draw.gauss(0, spread_ns)) for _ in range(10)]
+        cpu = [each - 50_000 for each in wall]
+        tapes.append({"tape": name, "turn": turn, "skip": 2, "wall_ns": wall, "cpu_ns": cpu})
+    return {"kind": "readings", "unit": "ns", "rows": rows, "tapes": tapes}
+
+
+def _hex(text: str) -> str:
+    return digest(text.encode())[:16]
+
+
+def arm(name: str, step_ns: int) -> Parts:
+    """One arm's sidecars by row count, and its receipt but for what the sidecars decide."""
+    treatment = name.startswith("B")
+    address = CANDIDATE if treatment else CONTROL
+    passes = ["observe"] if name == "B2" else ["observe", "measure"]
+    return {
+        "observe": {rows: [("5a", observe(rows), sites(rows)), ("ff", observe(rows), None)] for rows in ROWS},
+        "readings": {rows: readings(rows, step_ns // (1 if rows > 1 else 2), seed=hash_of(name)) for rows in ROWS}
+        if "measure" in passes
+        else {},
+        "calls": {"head": {address: 1}},
+        "moved": {"tokens": False, "logits": False},
+        "receipt": {
+            "arm": name,
+            "role": "treatment" if treatment else "control",
+            "passes": passes,
+            "choices": {"head": address},
+            "kernels": {address: {"source_sha256": SOURCES[address]}},
+            "loaded": {"runtime/model.py": "e" * 64},
+            "machine": {"cpu": "a cpu", "cores": 2},
+            "software": {"torch": "2.13.0"},
+            "process": {"threads": 1, "boot_ns": 5, "peak_bytes": 6},
+            "model": {"name": "tiny", "checkpoint_sha256": "f" * 64, "arithmetic": "product"},
+            "beside": {},
+            "compiles_in_range": 0,
+            "foreign_bytes": 0,
+            "trouble": [],
+            "ended": "done",
         },
     }
 
 
-def hexed(count: int, *parts: object) -> str:
-    return digest(repr(parts).encode())[:count]
+def hash_of(text: str) -> int:
+    """A small number that depends on the text alone."""
+    return int(_hex(text)[:6], 16)
 
 
-def observe_sidecar(rows: int) -> dict[str, Any]:
-    """Three steps a tape: with several rows two drafts hold; every position has one logits digest at any row count."""
-    kept = min(rows, 3)
-
-    def step(tape: str, index: int) -> dict[str, Any]:
-        at = 10 + index * kept
-        rows_at = range(at, at + rows)
-        return {
-            "position": at,
-            "fed": [position % 7 for position in rows_at],
-            "logits": [hexed(16, tape, position) for position in rows_at],
-            "argmax": [(position + 1) % 7 for position in rows_at],
-            "accepted": kept - 1,
-            "kept": kept,
-            "emitted": [(position + 1) % 7 for position in rows_at][:kept],
-            "drafts": [1] * (rows - 1),
-        }
-
-    tapes = [
-        {
-            "tape": tape,
-            "prompt": hexed(16, tape),
-            "state": hexed(16, "state", tape),
-            "steps": [step(tape, index) for index in range(9 // kept)],
-        }
-        for tape in TAPES
-    ]
-    return {"kind": "observe", "rows": rows, "tapes": tapes}
-
-
-def sites_sidecar(rows: int) -> dict[str, Any]:
-    values = [[layer, value, hexed(8, layer, value) * rows] for layer in (0, 1) for value in ("attn_norm", "q_a")]
-    return {"kind": "sites", "rows": rows, "tapes": [{"tape": tape, "steps": [values]} for tape in TAPES]}
-
-
-def readings_sidecar(arm: str, rows: int, step_ns: int) -> dict[str, Any]:
-    noise = random.Random(f"{arm} {rows}")
-    tapes = []
-    for turn, tape in enumerate(TAPES):
-        wall = [step_ns + noise.randrange(-200_000, 200_000) for _ in range(12)]
-        cpu = [ns - 500_000 for ns in wall]
-        tapes.append({"tape": tape, "turn": turn, "skip": 2, "wall_ns": wall, "cpu_ns": cpu})
-    return {"kind": "readings", "unit": "ns", "rows": rows, "tapes": tapes}
-
-
-def receipt(arm: str, start: Record) -> dict[str, Any]:
-    """What one arm left, but for its passes."""
-    role = "treatment" if arm.startswith("B") else "control"
-    choices = start.value["arms"][arm]
-    bound = choices.get(SITE, REFERENCE)
-    path = f"kernels/{bound}.py"
+def parts(candidate_ns: int = 80_000_000, control_ns: int = 100_000_000, **other: Any) -> Parts:
+    """A sound window that passes: the candidate 20 ms shorter, everything else equal."""
+    steps = {"A": control_ns, "B": candidate_ns, "A2": control_ns + 200_000, "B2": candidate_ns}
     return {
-        "record": "receipt",
-        "format": 1,
-        "prev": [start.sha256],
+        "meaning": meaning(**other),
+        "registration": {},
+        "start": {},
         "at": AT,
-        "rung": RUNG,
-        "profile": PROFILE,
-        "window": start.d8,
-        "start": start.sha256,
-        "arm": arm,
-        "role": role,
-        "passes": ["observe"] if arm == "B2" else ["observe", "measure"],
-        "choices": choices,
-        "kernels": {bound: {"source_sha256": CODE[path]}},
-        "loaded": {path: CODE[path]},
-        "machine": {"cpu": "a", "cores": 2},
-        "software": {"python": "3.11.7", "torch": "2.13"},
-        "process": {"threads": 1, "boot_ns": 1, "peak_bytes": 1},
-        "model": {"name": "tiny", "checkpoint_sha256": "1" * 64, "arithmetic": "product"},
-        "observe": [],
-        "measure": [],
-        "beside": {},
-        "compiles_in_range": 0,
-        "foreign_bytes": 0,
-        "trouble": [],
-        "ended": "done",
+        "rung": "demo",
+        "profile": "cpu",
+        "arms": {name: arm(name, step_ns) for name, step_ns in steps.items()},
     }
 
 
-def make(
-    root: Path,
-    *,
-    gain_ns: int = 20_000_000,
-    at: str = AT,
-    meant: Change = nothing,
-    registered: Change = nothing,
-    started: Change = nothing,
-    received: Change = nothing,
-    observed: Change = nothing,
-    seen: Change = nothing,
-    read: Change = nothing,
-) -> Made:
-    """A window in which the candidate gives the control's bits and is `gain_ns` faster on a 100 ms step.
-
-    Each change is called on a value before it is written and edits it in place: `meant(meaning)`,
-    `registered(registration)`, `started(start)`, `received(arm, receipt)`, `observed(arm, rows, sidecar)`,
-    `seen(arm, rows, sites_sidecar)`, `read(arm, rows, readings_sidecar)`.
-    """
-    asked = meaning()
-    meant(asked)
-    folder = root / "receipts" / RUNG
-    registration = records.write_named(folder, _registration(asked, at, registered))
-    start = records.write_start(folder, _start(asked, at, registration, started))
-    for arm in start.value["arms"]:
-        value = receipt(arm, start)
-        for rows in asked["workload"]["rows"] if arm != "B2" else asked["workload"]["rows"][:1]:
-            value["observe"] += [_observe(start, arm, rows, fill, observed, seen) for fill in ("5a", "ff")]
-            if "measure" in value["passes"]:
-                value["measure"].append(_measure(start, arm, rows, gain_ns, read))
-        received(arm, value)
-        if value:
-            records.write(start.path.parent / f"{arm}.json", value)
-    return Made(root, start.d8, registration, start)
+def lay(root: Path, built: Parts, prev: list[str] | None = None) -> str:
+    """Write the parts as records under `root`; the window's name."""
+    folder = root / "receipts" / built["rung"]
+    registration = _registration(folder, built, prev or [])
+    start = _start(folder, built, registration, prev or [])
+    for name, each in built["arms"].items():
+        window = start.path.parent
+        receipt = _receipt(window, each) | {"window": start.d8, "start": start.sha256, "prev": [start.sha256]}
+        records.write(window / f"{name}.json", _head("receipt", built) | receipt | each["receipt"])
+    return start.d8
 
 
-def _registration(asked: dict[str, Any], at: str, change: Change) -> dict[str, Any]:
+def _head(kind: str, built: Parts) -> dict[str, Any]:
+    head = {"record": kind, "format": 1, "prev": [], "at": built["at"]}
+    return head | {"rung": built["rung"], "profile": built["profile"]}
+
+
+def _registration(folder: Path, built: Parts, prev: list[str]) -> records.Record | None:
+    if built["registration"] is None:
+        return None
+    code = {f"kernels/{address}.py": source for address, source in SOURCES.items()} | {"runtime/model.py": "e" * 64}
     value = {
-        "record": "registration",
-        "format": 1,
-        "prev": [],
-        "at": at,
-        "rung": RUNG,
-        "profile": PROFILE,
+        "prev": prev,
         "revision": 1,
-        "meaning": copy.deepcopy(asked),
-        "meaning_sha256": meaning_digest(asked),
-        "gates_sha256": meaning_digest(asked["gates"]),
-        "code_sha256": meaning_digest(CODE),
-        "code": dict(CODE),
-        "third_party": {"torch": "2.13"},
-        "commit": None,
+        "meaning": built["meaning"],
+        "meaning_sha256": meaning_digest(built["meaning"]),
+        "gates_sha256": meaning_digest(built["meaning"]["gates"]),
+        "code_sha256": meaning_digest(code),
+        "code": code,
+        "third_party": {"torch": "2.13.0"},
+        "commit": "1" * 40,
     }
-    change(value)
-    return value
+    return records.write_named(folder, _head("registration", built) | value | built["registration"])
 
 
-def _start(asked: dict[str, Any], at: str, registration: Record, change: Change) -> dict[str, Any]:
-    control, candidate = asked["choices"]["control"], asked["choices"]["candidate"]
+def _start(folder: Path, built: Parts, registration: records.Record | None, prev: list[str]) -> records.Record:
+    choices = built["meaning"]["choices"]
     value = {
-        "record": "start",
-        "format": 1,
-        "prev": [registration.sha256],
-        "at": at,
-        "rung": RUNG,
-        "profile": PROFILE,
-        "registration": registration.sha256,
+        "prev": [registration.sha256] if registration else prev,
+        "registration": registration.sha256 if registration else None,
         "exploratory": [],
-        "meaning": copy.deepcopy(asked),
-        "arms": {"A": control, "B": candidate, "A2": control, "B2": candidate},
-        "design": asked["window"]["design"],
-        "instrument": asked["instrument"],
+        "meaning": built["meaning"],
+        "arms": {name: choices["candidate" if name.startswith("B") else "control"] for name in built["arms"]},
+        "design": built["meaning"]["window"]["design"],
+        "instrument": built["meaning"]["instrument"],
         "seeds_sha256": None,
-        "box": {"cpu": "a", "cores": 2},
-        "commit": None,
+        "box": {"cpu": "a cpu"},
+        "commit": "1" * 40,
         "dirty": False,
     }
-    change(value)
-    return value
+    return records.write_start(folder, _head("start", built) | value | built["start"])
 
 
-def _observe(start: Record, arm: str, rows: int, fill: str, observed: Change, seen: Change) -> dict[str, Any]:
-    folder = start.path.parent
-    value, sites = observe_sidecar(rows), sites_sidecar(rows)
-    observed(arm, rows, value)
-    seen(arm, rows, sites)
-    steps = sum(len(tape["steps"]) for tape in value["tapes"])
-    calls = {start.value["arms"][arm].get(SITE, REFERENCE): 2 * steps}
-    return {
-        "rows": rows,
-        "fill": fill,
-        "tapes": len(value["tapes"]),
-        "steps": steps,
-        "emitted": sum(len(step["emitted"]) for tape in value["tapes"] for step in tape["steps"]),
-        "sidecar": records.write_sidecar(folder, "observe", value),
-        "sites": records.write_sidecar(folder, "sites", sites) if fill == "5a" else None,
-        "launches": {"total": 2 * steps, "by_kernel": calls, "by_site": {SITE: calls}},
-        "experts_by_layer": [],
-    }
+def _receipt(folder: Path, each: Parts) -> dict[str, Any]:
+    observed = []
+    for rows, passes in each["observe"].items():
+        for fill, document, kept in passes:
+            steps = sum(len(tape["steps"]) for tape in document["tapes"])
+            by_site = {
+                site: {at: count * steps for at, count in calls.items()} for site, calls in each["calls"].items()
+            }
+            by_kernel = {at: count for calls in by_site.values() for at, count in calls.items()}
+            observed.append(
+                {
+                    "rows": rows,
+                    "fill": fill,
+                    "tapes": len(document["tapes"]),
+                    "steps": steps,
+                    "emitted": sum(len(step["emitted"]) for tape in document["tapes"] for step in tape["steps"]),
+                    "sidecar": sidecar(folder, document),
+                    "sites": sidecar(folder, kept) if kept else None,
+                    "launches": {"total": 40 * steps, "by_kernel": by_kernel, "by_site": by_site},
+                    "experts_by_layer": [4000],
+                }
+            )
+    measured = [
+        {"rows": rows, "steps": 80, "sidecar": sidecar(folder, document), "moved": each["moved"]}
+        for rows, document in each["readings"].items()
+    ]
+    return {"observe": observed, "measure": measured}
 
 
-def _measure(start: Record, arm: str, rows: int, gain_ns: int, read: Change) -> dict[str, Any]:
-    step_ns = 100_000_000 - (gain_ns if start.value["arms"][arm] else 0)
-    value = readings_sidecar(arm, rows, step_ns)
-    read(arm, rows, value)
-    return {
-        "rows": rows,
-        "steps": sum(len(tape["wall_ns"]) for tape in value["tapes"]),
-        "sidecar": records.write_sidecar(start.path.parent, "readings", value),
-        "moved": {"tokens": False, "logits": False},
-    }
+def sidecar(folder: Path, document: dict[str, Any]) -> dict[str, str]:
+    """Write a sidecar unchecked, so that a test can write a wrong one."""
+    data = json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    path = folder / f"{document['kind']}-{digest(data)[:8]}.json"
+    path.write_bytes(data)
+    return {"name": path.name, "sha256": digest(data)}
+
+
+def spoiled(spoil: Callable[[Parts], Any], **other: Any) -> Parts:
+    """A sound window's parts after one thing has been done to them."""
+    built = parts(**other)
+    spoil(built)
+    return built
