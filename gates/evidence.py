@@ -90,8 +90,11 @@ class Window:
 
     @property
     def rows(self) -> list[int]:
-        """The row counts that the workload asks for, the largest first."""
-        return sorted(self.meaning["workload"].get("rows", []), reverse=True)
+        """The row counts that the workload asks for, of which there is one at least, the largest first."""
+        asked = self.meaning["workload"].get("rows")
+        if not asked:
+            raise Unjudged("missing_pass", "the workload names no row counts, so nothing was asked for")
+        return sorted(asked, reverse=True)
 
     @property
     def changed(self) -> list[str]:

@@ -36,7 +36,8 @@ def reasons(found: Found) -> list[Reason]:
     seen: dict[Reason, None] = {}
     for check in CHECKS:
         try:
-            seen |= dict.fromkeys(check(found))
+            for each in check(found):
+                seen[each] = None
         except Unjudged as reason:
             seen[Reason(reason.code, reason.says)] = None
     return list(seen)
@@ -106,8 +107,6 @@ def _ended(found: Found) -> Iterator[Reason]:
 
 def _passes(found: Found) -> Iterator[Reason]:
     rows = found.evidence.rows
-    if not rows:
-        yield Reason("missing_pass", "the workload names no row counts, so nothing was asked for")
     for name, record in found.receipts.items():
         passes = record.value["passes"]
         wanted = ("observe", "measure") if name in NEEDED else ("observe",)

@@ -98,7 +98,7 @@ def arm(name: str, step_ns: int) -> Parts:
         if "measure" in passes
         else {},
         "calls": {"head": {address: 1}},
-        "moved": {"tokens": False, "logits": False},
+        "moved": {rows: {"tokens": False, "logits": False} for rows in ROWS},
         "receipt": {
             "arm": name,
             "role": "treatment" if treatment else "control",
@@ -214,7 +214,7 @@ def _receipt(folder: Path, each: Parts) -> dict[str, Any]:
                 }
             )
     measured = [
-        {"rows": rows, "steps": 80, "sidecar": sidecar(folder, document), "moved": each["moved"]}
+        {"rows": rows, "steps": 80, "sidecar": sidecar(folder, document), "moved": each["moved"][rows]}
         for rows, document in each["readings"].items()
     ]
     return {"observe": observed, "measure": measured}
