@@ -54,9 +54,7 @@ def path_of(address: str) -> Path:
     """The file of an address; nothing is imported."""
     parts = address.split("/")
     if len(parts) != 2 or not PART.fullmatch(parts[0]) or not KERNEL.fullmatch(parts[1]):
-        raise UnknownKernel(
-            f"kernel {address!r} is not an address; write operation/kernel, as in rmsnorm/torch_split"
-        )
+        raise UnknownKernel(f"kernel {address!r} is not an address; write operation/kernel, as in rmsnorm/torch_split")
     operation, name = parts
     path = HERE / operation / f"{name}.py"
     if not path.is_file():

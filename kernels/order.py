@@ -11,28 +11,56 @@ summed block by block and scaled afterwards (short of underflow).
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
 BLOCK = 32
 # Products held at once; a larger product runs over N in pieces, which no sum can tell.
-CHUNK_ELEMENTS = 1 << 22
+PIECE_ELEMENTS = 1 << 22
 
 
-def halve(v: Tensor, dim: int) -> Tensor:
-    """Sum of the 32 entries of `dim` (negative), by halves; the dimension goes away."""
-    for half in (16, 8, 4, 2, 1):
-        v = v.narrow(dim, 0, half) + v.narrow(dim, half, half)
-    return v.squeeze(dim)
+class _Tree:
+    """Scratch for products of one shape [..., 32, M, N], and the views that halve them in place.
+
+    All shapes share one scratch of PIECE_ELEMENTS, so a tree's result must be read before the next is filled;
+    nothing in this module hands it out. One thread at a time.
+    """
+
+    def __init__(self, shape: torch.Size, device: torch.device) -> None:
+        self.products = _scratch(device, shape.numel())[: shape.numel()].view(shape)
+        self._halves = []
+        v = self.products
+        for _ in range(5):
+            v, other = v.chunk(2, -3)
+            self._halves.append((v, other))
+        self._blocks = v.squeeze(-3).unbind(-3)
+
+    def halve(self) -> tuple[Tensor, ...]:
+        """Each block's sum, in the scratch."""
+        for v, other in self._halves:
+            v.add_(other)
+        return self._blocks
+
+    def ascend(self) -> Tensor:
+        """Sum of the products: halves inside a block, then the blocks of the dimension before, ascending."""
+        first, *rest = self.halve()
+        acc = first.clone()
+        for block in rest:
+            acc.add_(block)
+        return acc
 
 
-def ascend(partial: Tensor, dim: int) -> Tensor:
-    """Sum over the blocks of `dim`, ascending; the dimension goes away."""
-    blocks = partial.unbind(dim)
-    acc = blocks[0]
-    for block in blocks[1:]:
-        acc = acc + block
-    return acc
+@lru_cache(maxsize=16)
+def _scratch(device: torch.device, elements: int) -> Tensor:
+    return torch.empty(max(elements, PIECE_ELEMENTS), device=device)
+
+
+@lru_cache(maxsize=1024)
+def _tree(left: torch.Size, right: torch.Size, device: torch.device) -> _Tree:
+    with torch.inference_mode(False):
+        return _Tree(torch.broadcast_shapes(left, right), device)
 
 
 def _whole_blocks(v: Tensor, dim: int) -> Tensor:
@@ -45,43 +73,73 @@ def _whole_blocks(v: Tensor, dim: int) -> Tensor:
     return torch.cat([v, v.new_zeros(shape)], dim)
 
 
-def partials(x: Tensor, wt: Tensor) -> Tensor:
-    """Products of each 32-block of K, summed inside the block: x [..., R, K], wt [..., K, N] f32 -> [..., K/32, R, N]."""
+def _operands(x: Tensor, wt: Tensor) -> tuple[Tensor, Tensor]:
+    """x [..., R, K] as [..., KB, 32, R, 1] and wt [..., K, N] as [..., KB, 32, 1, N], to be multiplied."""
     x, wt = _whole_blocks(x, -1), _whole_blocks(wt, -2)
     blocks = x.shape[-1] // BLOCK
-    left = x.transpose(-1, -2).unflatten(-2, (blocks, BLOCK))[..., None]  # [..., KB, 32, R, 1]
-    right = wt.unflatten(-2, (blocks, BLOCK))[..., None, :]  # [..., KB, 32, 1, N]
-    return halve(left * right, -3)
+    left = x.mT.unflatten(-2, (blocks, BLOCK)).unsqueeze(-1)
+    return left, wt.unflatten(-2, (blocks, BLOCK)).unsqueeze(-2)
+
+
+@lru_cache(maxsize=1024)
+def _piece(left: torch.Size, right: torch.Size) -> int:
+    """How many columns of N fit the scratch."""
+    return max(1, PIECE_ELEMENTS // torch.broadcast_shapes(left, (*right[:-1], 1)).numel())
+
+
+def _product_sum(left: Tensor, right: Tensor) -> Tensor:
+    """Products of two operands that broadcast to [..., KB, 32, R, N], summed -> [..., R, N]."""
+    tree = _tree(left.shape, right.shape, left.device)
+    torch.mul(left, right, out=tree.products)
+    return tree.ascend()
 
 
 def dot(x: Tensor, wt: Tensor) -> Tensor:
     """x [..., R, K] times wt [..., K, N], both f32 -> [..., R, N] f32, in this module's order.
 
-    Leading dimensions broadcast. Runs over N in pieces when the products would not fit the cache.
+    Leading dimensions broadcast. Runs over N in pieces when the products would not fit the scratch.
     """
-    each = x.shape[-1] * x.shape[-2] * max(x[..., 0, 0].numel(), wt[..., 0, 0].numel(), 1)
-    width = wt.shape[-1]
-    piece = max(1, CHUNK_ELEMENTS // each)
-    if piece >= width:
-        return ascend(partials(x, wt), -3)
-    return torch.cat([ascend(partials(x, part), -3) for part in wt.split(piece, -1)], -1)
+    left, right = _operands(x, wt)
+    piece = _piece(left.shape, right.shape)
+    if piece >= right.shape[-1]:
+        return _product_sum(left, right)
+    return torch.cat([_product_sum(left, part) for part in right.split(piece, -1)], -1)
+
+
+def dot_by_block(x: Tensor, wt: Tensor) -> Tensor:
+    """The same product of x [R, K] and wt [K, N], one block of K after another: bit-equal to `dot`."""
+    left, right = _operands(x, wt)
+    tree = _tree(left[:1].shape, right[:1].shape, x.device)
+    acc = x.new_zeros(x.shape[0], wt.shape[1])
+    for xs, ws in zip(left.split(1), right.split(1), strict=True):
+        torch.mul(xs, ws, out=tree.products)
+        acc.add_(tree.halve()[0])
+    return acc
+
+
+def _sum_operand(v: Tensor) -> Tensor:
+    """v [..., K] as [KB, 32, 1, rows]."""
+    whole = _whole_blocks(v, -1)
+    return whole.reshape(-1, whole.shape[-1]).mT.unflatten(0, (-1, BLOCK)).unsqueeze(2)
 
 
 def total(v: Tensor) -> Tensor:
     """Sum over the last dimension of v [..., K] f32 -> [...] f32, in this module's order."""
-    v = _whole_blocks(v, -1)
-    return ascend(halve(v.unflatten(-1, (-1, BLOCK)), -1), -1)
+    operand = _sum_operand(v)
+    tree = _tree(operand.shape, operand.shape, v.device)
+    tree.products.copy_(operand)
+    return tree.ascend().view(v.shape[:-1])
 
 
 def total_by_block(v: Tensor) -> Tensor:
-    """The same sum, one block after another: bit-equal to `total`."""
-    v = _whole_blocks(v, -1)
-    acc = None
-    for block in v.split(BLOCK, -1):
-        part = halve(block, -1)
-        acc = part if acc is None else acc + part
-    assert acc is not None
-    return acc
+    """The same sum, one block of K after another: bit-equal to `total`."""
+    operand = _sum_operand(v)
+    tree = _tree(operand[:1].shape, operand[:1].shape, v.device)
+    acc = v.new_zeros(1, operand.shape[-1])
+    for block in operand.split(1):
+        tree.products.copy_(block)
+        acc.add_(tree.halve()[0])
+    return acc.view(v.shape[:-1])
 
 
 def top_k(scores: Tensor, k: int) -> Tensor:

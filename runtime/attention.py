@@ -68,19 +68,21 @@ def project(at: At, x: Tensor, turn: Turn) -> Projected:
     """Queries and window KV of x [R, D]; every mode and the draft stages begin with it."""
     of = at.attn_in(x)
     qr = at.q_norm(of["q_a"])
-    q = at.q_rope(at.q_b(qr).unflatten(-1, (at.heads, -1)), *turn)
+    q = at.q_rope(at.q_b(qr).view(len(x), at.heads, -1), *turn)
     return Projected(q, window_kv(at, of["kv"], turn), qr, of)
 
 
 def window_kv(at: At, kv: Tensor, turn: Turn) -> Tensor:
     """From the projection kv [R, K] to what the window stores [R, K]."""
-    return at.kv_rope(at.kv_norm(kv), *turn)
+    stored: Tensor = at.kv_rope(at.kv_norm(kv), *turn)
+    return stored
 
 
 def output(at: At, q: Tensor, rows: Tensor, visible: Tensor, turn: Turn) -> Tensor:
     """Attend with q [R, H, K] to rows [R, S, K] f32 where visible [R, S] bool, and project: y [R, D]."""
     o = at.o_rope(at.attend(q, rows, visible), *turn.back)
-    return at.o_b(at.o_a(o.flatten(1)))
+    y: Tensor = at.o_b(at.o_a(o.flatten(1)))
+    return y
 
 
 def window(at: At, step: Step, x: Tensor) -> Tensor:
@@ -152,7 +154,7 @@ def _select(at: At, step: Step, into: Projected) -> None:
     latents, keys = cache.compressed(at.kv_owner)
     visible = step.visible_slots(at.ratio)
     slots = max(1, cache.visible_slots(at.kv_owner, cache.next_position + len(visible) - 1))
-    query = at.index_q_rope(at.index_q_b(into.qr).unflatten(-1, (at.index_heads, -1)), *step.compressed)
+    query = at.index_q_rope(at.index_q_b(into.qr).view(len(visible), at.index_heads, -1), *step.compressed)
     scores = at.index_scores(query, into.of["index_weights"], visible, keys[:slots], slots=slots)
     allowed = step.candidates if at.within_candidates else torch.ones_like(scores, dtype=torch.bool)
     selected, step.candidates = at.index_select(scores, visible, allowed, slots=slots)

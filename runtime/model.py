@@ -30,6 +30,7 @@ class Pass(NamedTuple):
     experts: list[int]
 
 
+@torch.inference_mode()
 def forward(weights: Weights, at: Sites, cache: Cache, tokens: Tensor, positions: Tensor) -> Pass:
     """Feed `tokens` [R] int64 at `positions` [R] int64, as `cache.begin` gave them; commits nothing.
 
@@ -50,7 +51,7 @@ def forward(weights: Weights, at: Sites, cache: Cache, tokens: Tensor, positions
         h, pre, experts = layer.forward(own, h, pre, partial(MODES[config.mode(index)], own, step))
         used.append(experts)
     logits = at.end.head(at.end.head_norm(at.end.head_collapse(h, pre)))
-    return Pass(logits, torch.cat(taps, 1), [len(experts.unique()) for experts in used])
+    return Pass(logits, torch.cat(taps, 1), [len(set(experts.flatten().tolist())) for experts in used])
 
 
 def open_copies(at: Sites, tokens: Tensor) -> tuple[Tensor, Tensor]:
@@ -66,4 +67,5 @@ def _engram(at: At, weights: Weights, step: Step, h: Tensor) -> Tensor:
     engram = weights.layer(at.layer).engram
     assert engram is not None
     ids = engram.hash.rows(step.cache.history, step.positions)
-    return at.engram_gate(h, at.engram_kv(at.engram_rows(ids)))
+    out: Tensor = at.engram_gate(h, at.engram_kv(at.engram_rows(ids)))
+    return out

@@ -55,6 +55,7 @@ class Site:
         self._weights = tuple(kernel.prepare(spec.weights))
         self._grows = tuple(output.grows for output in spec.outputs)
         self._by_name = spec.by_name
+        self._views_of: dict[int, list[Tensor]] = {}
         self.buffers = tuple(
             torch.zeros((rows, *output.shape), dtype=output.dtype, device=device) for output in spec.outputs
         )
@@ -64,16 +65,24 @@ class Site:
 
         `slots` bounds the last dimension of outputs that grow with the context.
         """
-        rows = len(inputs[0])
-        views = [
-            buffer[:rows, :slots] if grows else buffer[:rows]
-            for buffer, grows in zip(self.buffers, self._grows, strict=True)
-        ]
+        views = self._views(len(inputs[0]), slots)
         self._run(*views, *inputs, *self._weights)
         self.calls += 1
         if self._by_name:
             return dict(zip(self.values, views, strict=True))
         return views[0] if len(views) == 1 else tuple(views)
+
+    def _views(self, rows: int, slots: int | None) -> list[Tensor]:
+        """The outputs' first rows; made once for each count unless they grow."""
+        if slots is None and rows in self._views_of:
+            return self._views_of[rows]
+        views = [
+            buffer[:rows, :slots] if grows else buffer[:rows]
+            for buffer, grows in zip(self.buffers, self._grows, strict=True)
+        ]
+        if slots is None:
+            self._views_of[rows] = views
+        return views
 
 
 class Composed:
@@ -187,9 +196,7 @@ class Sites:
             site.calls = 0
 
 
-def bind(
-    config: ModelConfig, weights: Weights, choices: Mapping[str, str], rows: int = 8, context: int = 512
-) -> Sites:
+def bind(config: ModelConfig, weights: Weights, choices: Mapping[str, str], rows: int = 8, context: int = 512) -> Sites:
     """Bind `choices` (site -> kernel address), and references where there is none.
 
     rows     most rows of a step
@@ -216,9 +223,7 @@ def bind(
         }
         return At(facts, sites)
 
-    layers = [
-        at(i, config.compress_ratios[i], layer_specs(config, weights, i, rows, context)) for i in range(backbone)
-    ]
+    layers = [at(i, config.compress_ratios[i], layer_specs(config, weights, i, rows, context)) for i in range(backbone)]
     staged = [at(i, 0, layer_specs(config, weights, i, rows, context)) for i in range(backbone, backbone + stages)]
     return Sites(
         [*layers, *staged],

@@ -168,9 +168,7 @@ def _indexer(config: ModelConfig, weights: Weights, layer: int, own: Indexer, co
         "index_scores": Spec(
             (Output("index_scores", (slots,), score_dtype, grows=True),), (width**-0.5 * heads**-0.5,)
         ),
-        "index_select": Spec(
-            (selected, candidates), (Rule(config.index_topk, blocks, config.candidate_block_size),)
-        ),
+        "index_select": Spec((selected, candidates), (Rule(config.index_topk, blocks, config.candidate_block_size),)),
     }
 
 
@@ -207,9 +205,7 @@ def _engram(config: ModelConfig, weights: Weights, layer: int) -> Specs:
     return {
         "engram_rows": _one("engram_rows", (config.engram_width,), dtype, own.codes, own.scales),
         "engram_kv": _linear("engram_kv", own.kv, dtype),
-        "engram_gate": _one(
-            "engram_gate", (config.hc_mult, config.hidden_size), dtype, own.qk, config.rms_norm_eps
-        ),
+        "engram_gate": _one("engram_gate", (config.hc_mult, config.hidden_size), dtype, own.qk, config.rms_norm_eps),
     }
 
 

@@ -168,12 +168,14 @@ def fp8_values(weight: Tensor, scale: Tensor) -> Tensor:
     """E4M3 [N, K] times the UE8M0 scale of each 32x32 tile -> f32 [N, K]; tiles at the edge may be short."""
     n, k = weight.shape
     tiles = codecs.ue8m0_decode(scale).repeat_interleave(TILE, 0)[:n].repeat_interleave(TILE, 1)[:, :k]
-    return weight.float() * tiles
+    values: Tensor = weight.float() * tiles
+    return values
 
 
 def fp4_values(packed: Tensor, scale: Tensor) -> Tensor:
     """Packed E2M1 [..., N, K / 2] times the UE8M0 scale of each row's 32 -> f32 [..., N, K]."""
-    blocks = codecs.e2m1_decode(codecs.e2m1_unpack(packed)).unflatten(-1, (-1, TILE))
+    values: Tensor = codecs.e2m1_decode(codecs.e2m1_unpack(packed))
+    blocks = values.view(*scale.shape, TILE)
     return (blocks * codecs.ue8m0_decode(scale)[..., None]).flatten(-2)
 
 
@@ -239,7 +241,7 @@ class _Reader:
     def output_groups(self, prefix: str) -> Matrix:
         """wo_a [groups * rank, K] as one [K, rank] weight a group; its input is never quantised."""
         values = self.fp8(f"{prefix}.attn.wo_a").wt  # [K, groups * rank]
-        groups = values.unflatten(1, (self.config.o_groups, -1)).permute(1, 0, 2)
+        groups = values.view(len(values), self.config.o_groups, -1).permute(1, 0, 2)
         return Matrix(groups.contiguous(), quantise=False)
 
     def body(self, prefix: str, experts: int, top_k: int) -> Layer:
@@ -247,7 +249,7 @@ class _Reader:
         config, ffn = self.config, f"{prefix}.ffn"
         routed = [f"{ffn}.experts.{expert}" for expert in range(experts)]
         w1, w3, w2 = (self.fp4([f"{name}.{part}" for name in routed]) for part in ("w1", "w3", "w2"))
-        shared = (self.fp8(f"{ffn}.shared_experts.{part}") for part in ("w1", "w3", "w2"))
+        s1, s3, s2 = (self.fp8(f"{ffn}.shared_experts.{part}") for part in ("w1", "w3", "w2"))
         return Layer(
             attn_mix=self.mix(f"{prefix}.hc_attn"),
             attn_norm=self.vector(f"{prefix}.attn_norm.weight"),
@@ -268,7 +270,7 @@ class _Reader:
                 scale=config.routed_scaling_factor,
             ),
             experts=Experts(w1, w3, w2, config.swiglu_limit),
-            shared_expert=Experts(*shared, config.swiglu_limit),
+            shared_expert=Experts(s1, s3, s2, config.swiglu_limit),
         )
 
     def compressor(self, prefix: str, ratio: int) -> Compressor:
@@ -311,8 +313,7 @@ class _Reader:
         config, prefix = self.config, f"layers.{index}"
         body = self.body(prefix, config.n_routed_experts, config.num_experts_per_tok)
         sources, asks, hashed = (
-            index in ids
-            for ids in (config.kv_source_layer_ids, config.index_source_layer_ids, config.engram_layer_ids)
+            index in ids for ids in (config.kv_source_layer_ids, config.index_source_layer_ids, config.engram_layer_ids)
         )
         return Layer(
             **vars(body)

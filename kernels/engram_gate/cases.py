@@ -11,6 +11,4 @@ def cases() -> Iterator[Case]:
     normal = draw(11)
     h = normal(8, 4, 128).bfloat16()
     h[3] = 0
-    yield Case(
-        "128", [((4, 128), torch.bfloat16)], [h, normal(8, 640).bfloat16()], [1 + normal(4, 128), 1e-20]
-    )
+    yield Case("128", [((4, 128), torch.bfloat16)], [h, normal(8, 640).bfloat16()], [1 + normal(4, 128), 1e-20])

@@ -22,8 +22,6 @@ def cases() -> Iterator[Case]:
             return Matrix(normal(count, k, n, scale=gain * k**-0.5), quantise)
 
         experts = Experts(matrix(width, inner), matrix(width, inner), matrix(inner, width), 10.0)
-        ids = torch.stack(
-            [torch.randperm(count, generator=torch.Generator().manual_seed(r))[:3] for r in range(8)]
-        )
+        ids = torch.stack([torch.randperm(count, generator=torch.Generator().manual_seed(r))[:3] for r in range(8)])
         inputs = [normal(8, width).to(dtype), ids.sort(1).values, normal(8, 3).abs()]
         yield Case(f"{quantise}-{gain}-{dtype}", [((width,), torch.float32)], inputs, [experts])

@@ -35,19 +35,31 @@ def run(out: Tensor, x: Tensor, ids: Tensor, weights: Tensor, experts: Experts) 
     Source: written here.
     """
     pairs = experts.w1.input(x)[:, None, None, :].expand(-1, ids.shape[1], 1, -1)  # [R, k, 1, D]
-    gate = order.dot(pairs, experts.w1.wt[ids])
-    up = order.dot(pairs, experts.w3.wt[ids])
-    finish(out, gate, up, x.dtype, ids, weights, experts)
+    gate = order.dot(pairs, chosen(experts.w1, ids))
+    up = order.dot(pairs, chosen(experts.w3, ids))
+    finish(out, gate, up, x.dtype, ids, weights, experts.w2, experts.limit)
+
+
+def chosen(matrix: Matrix, ids: Tensor) -> Tensor:
+    """The weights of the experts `ids` [R, k]: [R, k, K, N] f32."""
+    return matrix.wt.index_select(0, ids.flatten()).unflatten(0, ids.shape)
 
 
 def finish(
-    out: Tensor, gate: Tensor, up: Tensor, dtype: torch.dtype, ids: Tensor, weights: Tensor, experts: Experts
+    out: Tensor,
+    gate: Tensor,
+    up: Tensor,
+    dtype: torch.dtype,
+    ids: Tensor,
+    weights: Tensor,
+    w2: Matrix,
+    limit: float,
 ) -> None:
     """From gate and up [R, k, 1, I] f32 to the sum: what kernels that differ in the first products share."""
-    gate = gate.to(dtype).float().clamp(max=experts.limit)
-    up = up.to(dtype).float().clamp(-experts.limit, experts.limit)
+    gate = gate.to(dtype).float().clamp(max=limit)
+    up = up.to(dtype).float().clamp(-limit, limit)
     t = (weights[..., None, None] * elementary.silu(gate) * up).to(dtype)
-    each = order.dot(experts.w2.input(t), experts.w2.wt[ids]).to(dtype).float()  # [R, k, 1, D]
+    each = order.dot(w2.input(t), chosen(w2, ids)).to(dtype).float()  # [R, k, 1, D]
     acc = each[:, 0, 0]
     for place in range(1, each.shape[1]):
         acc = acc + each[:, place, 0]

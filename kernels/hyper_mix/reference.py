@@ -1,4 +1,4 @@
-"""Hyper-connection coefficients: the mixes' product and the sum of squares as two reductions."""
+"""Hyper-connection coefficients: the mixes' product and the sum of squares in one reduction each, block after block."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def run(pre: Tensor, post: Tensor, comb: Tensor, h: Tensor, mix: Mix) -> None:
     Source: written here.
     """
     x = h.float().flatten(1)
-    mean = order.total(x * x)[:, None] / x.shape[1]
-    mixes = order.dot(x, mix.fn) * elementary.rsqrt(mean + mix.norm_eps)
+    mean = order.total_by_block(x * x)[:, None] / x.shape[1]
+    mixes = order.dot_by_block(x, mix.fn) * elementary.rsqrt(mean + mix.norm_eps)
     coefficients(pre, post, comb, mixes, mix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from kernels import elementary
@@ -33,19 +34,25 @@ def coefficients(pre: Tensor, post: Tensor, comb: Tensor, mixes: Tensor, mix: Mi
     post.copy_(2.0 * elementary.sigmoid(mixes[:, 4:8] * scale[1] + base[4:8]))
     raw = (mixes[:, 8:24] * scale[2] + base[8:24]).unflatten(-1, (4, 4))
     c = elementary.exp(raw - raw.amax(-1, keepdim=True)).permute(1, 2, 0).contiguous()  # [source, target, R]
-    c = c / _row_sum(c) + eps
-    c = c / (_column_sum(c) + eps)
+    row_sum, column_sum = _Sum(c, 1), _Sum(c, 0)
+    floor = torch.full((), eps)
+    c.div_(row_sum()).add_(floor)
+    c.div_(column_sum().add_(floor))
     for _ in range(mix.passes - 1):
-        c = c / (_row_sum(c) + eps)
-        c = c / (_column_sum(c) + eps)
+        c.div_(row_sum().add_(floor))
+        c.div_(column_sum().add_(floor))
     comb.copy_(c.permute(2, 0, 1))
 
 
-def _row_sum(c: Tensor) -> Tensor:
-    halves = c[:, 0:2] + c[:, 2:4]
-    return halves[:, 0:1] + halves[:, 1:2]
+class _Sum:
+    """The sum of c [4, 4, R] over a dimension, kept, each time it is called; c changes in place in between."""
 
+    def __init__(self, c: Tensor, dim: int) -> None:
+        self._halves = c.chunk(2, dim)
+        self._two = torch.empty_like(self._halves[0])
+        self._quarters = self._two.chunk(2, dim)
+        self._one = torch.empty_like(self._quarters[0])
 
-def _column_sum(c: Tensor) -> Tensor:
-    halves = c[0:2] + c[2:4]
-    return halves[0:1] + halves[1:2]
+    def __call__(self) -> Tensor:
+        torch.add(*self._halves, out=self._two)
+        return torch.add(*self._quarters, out=self._one)

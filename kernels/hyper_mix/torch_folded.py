@@ -21,9 +21,8 @@ def run(pre: Tensor, post: Tensor, comb: Tensor, h: Tensor, mix: Mix) -> None:
     Source: written here.
     """
     x = h.float().flatten(1)
-    width = x.shape[1]
-    left = x.t().reshape(width, -1, 1)  # [4D, R, 1]
-    products = torch.cat([left * mix.fn[:, None, :], left * left], -1)  # [4D, R, 25]
-    sums = order.ascend(order.halve(products.unflatten(0, (-1, order.BLOCK)), -3), 0)  # [R, 25]
-    mixes = sums[:, :24] * elementary.rsqrt(sums[:, 24:] / width + mix.norm_eps)
+    products = x[..., None] * mix.fn  # [R, 4D, 24]
+    products = torch.cat([products, (x * x)[..., None]], -1)
+    sums = order.total(products.mT)  # [R, 25]
+    mixes = sums[:, :24] * elementary.rsqrt(sums[:, 24:] / x.shape[1] + mix.norm_eps)
     coefficients(pre, post, comb, mixes, mix)

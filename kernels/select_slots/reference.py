@@ -59,7 +59,5 @@ def best_blocks(scores: Tensor, visible: Tensor, rule: Rule) -> Tensor:
     places = torch.arange(block.shape[1], device=scores.device)
     block = torch.where(places == newest, float("inf"), block)
     best = order.top_k(block, rule.blocks)
-    chosen = torch.zeros_like(block, dtype=torch.bool).scatter_(
-        1, best, block.gather(1, best) > float("-inf")
-    )
+    chosen = torch.zeros_like(block, dtype=torch.bool).scatter_(1, best, block.gather(1, best) > float("-inf"))
     return chosen.repeat_interleave(rule.block_size, 1)[:, :slots]

@@ -21,7 +21,8 @@ def run(out: Tensor, x: Tensor, expert: Experts) -> None:
     Source: written here.
     """
     dtype, limit = x.dtype, expert.limit
-    gate = order.dot(expert.w1.input(x), expert.w1.wt).to(dtype).float().clamp(max=limit)
-    up = order.dot(expert.w3.input(x), expert.w3.wt).to(dtype).float().clamp(-limit, limit)
+    wide = expert.w1.input(x)
+    gate = order.dot(wide, expert.w1.wt).to(dtype).float().clamp(max=limit)
+    up = order.dot(wide, expert.w3.wt).to(dtype).float().clamp(-limit, limit)
     t = (elementary.silu(gate) * up).to(dtype)
     out.copy_(order.dot(expert.w2.input(t), expert.w2.wt).to(dtype))
