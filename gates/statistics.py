@@ -14,6 +14,8 @@ def t_cdf(t: float, df: float) -> float:
         return 0.5 + math.atan(t) / math.pi
     if df == 2:
         return 0.5 + t / (2 * math.sqrt(2 + t * t))
+    if t * t < df:  # near the middle the share between -t and t keeps its digits, farther out the tails do
+        return 0.5 + math.copysign(0.5 * _beta_share(t * t / (df + t * t), 0.5, df / 2), t)
     tail = 0.5 * _beta_share(df / (df + t * t), df / 2, 0.5)
     return 1 - tail if t > 0 else tail
 
