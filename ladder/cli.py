@@ -175,7 +175,8 @@ def _register(root: Path, asked: argparse.Namespace) -> Answer:
         raise BadUsage("--revise needs --why TEXT: a changed question says what changed its mind")
     rung, profile = _named(root, asked)
     record = registration.register(root, rung, profile, revise=asked.revise, why=asked.why)
-    return Answer(f"registered {rung} ({profile}): {record.path.name}", {"rung": rung, "profile": profile})
+    data = {"rung": rung, "profile": profile, "revision": record.value["revision"], "record": record.path.name}
+    return Answer(f"registered {rung} ({profile}), revision {data['revision']}: {record.path.name}", data)
 
 
 def _verdict(root: Path, asked: argparse.Namespace) -> Answer:
