@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 TRIM = 0.2  # share cut from each end: a step that another program interrupted is no reading of this one
 
@@ -20,6 +21,7 @@ def t_cdf(t: float, df: float) -> float:
     return 1 - tail if t > 0 else tail
 
 
+@cache
 def t_quantile(p: float, df: float) -> float:
     """The t with P(T <= t) = p, for 0 < p < 1."""
     assert 0 < p < 1 and df > 0
