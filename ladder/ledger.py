@@ -133,7 +133,9 @@ def _graded_otherwise(root: Path, record: Record) -> Iterator[str]:
         yield f"cannot be graded again: {error}"
         return
     seen = {arm: each for arm, each in found.receipts.items() if arm in record.value["receipts"]}
-    again = verdict.judge(replace(found, receipts=seen, sidecars=window.Sidecars(found.folder, seen)))
+    if seen.keys() != found.receipts.keys():
+        found = replace(found, receipts=seen, sidecars=window.Sidecars(found.folder, seen))
+    again = verdict.judge(found)
     if records.encode(again) != record.path.read_bytes():
         yield f"does not follow from its receipts: they give {again['outcome']}, it says {record.value['outcome']}"
 
