@@ -176,6 +176,8 @@ def _code(found: Found) -> Iterator[Reason]:
     registered = found.registration.value["code"] if found.registration else None
     first: dict[str, tuple[str, str]] = {}
     for arm, record in found.receipts.items():
+        for address in sorted(set(record.value["choices"].values()) - set(record.value["kernels"])):
+            yield Reason("swap_unproven", f"arm {arm} does not tell the source of {address}, which it was to bind")
         bound = {f"kernels/{at}.py": each["source_sha256"] for at, each in record.value["kernels"].items()}
         for path, sha256 in sorted({*record.value["loaded"].items(), *bound.items()}):
             other, known = first.setdefault(path, (arm, sha256))

@@ -149,6 +149,7 @@ VOID = [
     ("arms that loaded unlike files", receipt("B", loaded={"runtime/model.py": "9" * 64}), "code_differs"),
     ("treatment = control, by name", same_choices, "no_change"),
     ("treatment = control, by source", same_source, "no_change"),
+    ("a candidate whose source is not told", receipt("B", kernels={}), "swap_unproven"),
     ("a candidate never launched", calls("B", head={windows.CANDIDATE: 0}), "swap_unproven"),
     ("a control still launched", calls("B", head={windows.CANDIDATE: 1, windows.CONTROL: 1}), "swap_unproven"),
     ("a candidate in the control", calls("A", head={windows.CANDIDATE: 1, windows.CONTROL: 1}), "swap_unproven"),
