@@ -17,6 +17,6 @@ def run(*arguments: Tensor | Matrix) -> None:
     Source: written here.
     """
     matrices = [a for a in arguments if isinstance(a, Matrix)]
-    outputs, x = arguments[: len(matrices)], arguments[len(matrices)]
+    *outputs, x = [a for a in arguments if isinstance(a, Tensor)]
     for output, matrix in zip(outputs, matrices, strict=True):
         linear.run(output, x, matrix)

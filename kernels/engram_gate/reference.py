@@ -19,7 +19,7 @@ def run(out: Tensor, h: Tensor, kv: Tensor, qk: Tensor, eps: float) -> None:
     out  [R, 4, D], not h
 
     dot = sum(h qk key) rsqrt(mean h^2 + eps) rsqrt(mean key^2 + eps) D^-0.5, f32, by 32-blocks: halves inside,
-    blocks ascending; depends on D alone. The root's argument is at least 1e-6.
+    blocks ascending; depends on D alone. The root's argument is at least 1e-6; a dot of zero counts as positive.
     Source: written here.
     """
     width = h.shape[-1]
@@ -29,5 +29,6 @@ def run(out: Tensor, h: Tensor, kv: Tensor, qk: Tensor, eps: float) -> None:
     sums = order.total(torch.stack((wide * qk * keys, wide * wide, keys * keys)))  # [3, R, 4]
     scale = elementary.rsqrt(sums[1] / width + eps) * elementary.rsqrt(sums[2] / width + eps) * width**-0.5
     dot = sums[0] * scale
-    gate = elementary.sigmoid(torch.sign(dot) * torch.sqrt(dot.abs().clamp(min=1e-6)))
+    root = torch.sqrt(dot.abs().clamp(min=1e-6))
+    gate = elementary.sigmoid(torch.where(dot < 0, -root, root))
     out.copy_(wide + gate[..., None] * value)
