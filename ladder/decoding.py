@@ -1,0 +1,349 @@
+"""A bound model as a worker's subject: tapes run freely and hashed, then run again as recorded and timed.
+
+Knows the runtime only by the objects it is given, and torch only by its tensors.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256  # taken before any kernel is imported
+from typing import Any
+
+from gates import ulp
+from ladder.apart import Apart
+from ladder.instruments import Message, wall
+
+Tensor = Any
+SITE_STEPS = 4  # first steps of a tape whose values are hashed site by site
+BESIDE_STEPS = 4  # first steps of a tape on which the control's kernels run beside the candidate's
+PACKAGES = ("torch", "numpy", "safetensors")
+
+
+@dataclass
+class Seen:
+    """What an observe pass saw in one step, for the measure pass to be held against."""
+
+    fed: tuple[int, ...]
+    kept: int
+    argmax: tuple[int, ...]
+    logits: list[str]
+
+
+@dataclass
+class Decoding:
+    """One arm's decoder with its tapes; prompts are fed once and their state is kept."""
+
+    decoder: Any
+    at: Any
+    tapes: Sequence[Any]
+    forced: Callable[..., Any]
+    beside_table: Callable[..., Any]
+    decoder_of: Callable[[Any], Any]
+    model: Message
+    tell: Callable[[str], None]
+    _prompts: dict[int, Any] = field(default_factory=dict)
+    _seen: dict[tuple[int, int], list[Seen]] = field(default_factory=dict)
+    _state: Any = None
+    _ops: dict[str, int] = field(default_factory=dict)
+
+    def facts(self) -> Message:
+        """Every kernel that is bound, by address."""
+        import torch
+
+        bound = {site.kernel.address: {"source_sha256": site.kernel.source_sha256} for site in self.at.all()}
+        return {
+            "kernels": dict(sorted(bound.items())),
+            "model": self.model,
+            "tapes": [tape.name for tape in self.tapes],
+            "process": {"threads": torch.get_num_threads(), "collections_in_range": 0},
+            "packages": PACKAGES,
+        }
+
+    # Observe
+
+    def observe(self, asked: Message) -> Message:
+        """Run the tapes with every output poisoned before every step; tell tokens, digests and launches.
+
+        `reach` goes on behind what is recorded, so that a recorded tape is long enough to be measured.
+        """
+        import torch
+
+        rows, reach = asked["rows"], asked["reach"]
+        passed = _Pass(asked["sites"])
+        with torch.inference_mode():
+            self._feed_prompts(max(asked["tapes"], reach["tapes"]), int(asked["fill"], 16))
+            for index in range(max(asked["tapes"], reach["tapes"])):
+                wanted = asked["new_tokens"] if index < asked["tapes"] else 0
+                far = reach["new_tokens"] if index < reach["tapes"] else 0
+                passed.streams.append(self._observe_tape(index, asked, wanted, far, passed))
+                self.tell(f"{rows} rows, fill {asked['fill']}, tape {self.tapes[index].name}")
+        return passed.told(rows, asked)
+
+    def _observe_tape(self, index: int, asked: Message, wanted: int, far: int, passed: "_Pass") -> list[Any]:
+        rows, fill, tape = asked["rows"], int(asked["fill"], 16), self.tapes[index]
+        state = self._at_prompt(index)
+        self.at.reset_launches()
+        steps: list[Message] = []
+        seen: list[Seen] = []
+        stream: list[Any] = []
+        emitted = 0
+        while emitted < max(wanted, far):
+            is_recorded = emitted < wanted
+            values: list[Any] | None = [] if is_recorded and asked["sites"] and len(steps) < SITE_STEPS else None
+            step = self._free_step(state, rows, fill, values)
+            told = _told(step)
+            seen.append(Seen(step.fed, step.kept, step.argmax, told["logits"]))
+            stream.append([list(step.fed), step.kept, step.emitted[-1]])
+            emitted += len(step.emitted)
+            if is_recorded:
+                steps.append(told)
+                passed.saw(step, values)
+                if emitted >= wanted:
+                    passed.close(tape, steps, _state_digest(state), self.at)
+        self._seen.setdefault((rows, index), seen)
+        return stream
+
+    def _free_step(self, state: Any, rows: int, fill: int, values: list[Any] | None) -> Any:
+        decoder = self.decoder
+        if values is not None:
+            decoder = decoder.observed(
+                lambda layer, _, name, tensor: values.append([layer, name, _rows_hex(tensor, 8)])
+            )
+        self.at.poison(fill)
+        return decoder.step(state, rows, ignore_eos=True)
+
+    def _feed_prompts(self, count: int, fill: int) -> None:
+        for index in range(count):
+            if index not in self._prompts:
+                self._state = self._state or self.decoder.new_state()
+                fresh = self.decoder.new_state()
+                self.at.poison(fill)
+                self.decoder.prefill(fresh, self.tapes[index].prompt)
+                self._prompts[index] = fresh.snapshot()
+
+    def _at_prompt(self, index: int) -> Any:
+        self._state.restore(self._prompts[index])
+        return self._state
+
+    # Beside
+
+    def beside(self, asked: Message) -> Message:
+        """Run the control's kernel beside the candidate's at each changed site, over the first steps of each tape."""
+        import torch
+
+        found = {site: Apart() for site in asked["changed"]}
+        place: dict[str, Any] = {}
+
+        def report(layer: int, site: str, value: str, control: Tensor, candidate: Tensor) -> None:
+            where = {**place, "layer": layer, "value": value}
+            found[site].add(*_bits(control), *_bits(candidate), where)
+
+        with torch.inference_mode():
+            decoder = self.decoder_of(self.beside_table(asked["control"], asked["changed"], report))
+            self._feed_prompts(asked["tapes"], 0xFF)
+            for index in range(asked["tapes"]):
+                state = self._at_prompt(index)
+                for step in range(BESIDE_STEPS):
+                    place.update(tape=self.tapes[index].name, step=step)
+                    self.at.poison(0xFF)
+                    decoder.step(state, asked["rows"], ignore_eos=True)
+            ops = self._count_ops(asked["rows"])
+        return {"beside": {site: apart.told() for site, apart in found.items()}, "process": ops}
+
+    def _count_ops(self, rows: int) -> dict[str, int]:
+        """Torch operations in one step: in all, whatever kernel asked for them."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Counting(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves it untyped
+            count = 0
+
+            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                self.count += 1
+                return func(*args, **(kwargs or {}))
+
+        state = self._at_prompt(0)
+        with Counting() as counting:  # type: ignore[no-untyped-call]
+            self.decoder.step(state, rows, ignore_eos=True)
+        return {f"torch_ops_{rows}_rows": counting.count}
+
+    # Measure
+
+    def measure(self, asked: Message) -> Message:
+        """Time each recorded step of one tape; then, outside of what is timed, hold its outputs against `observe`."""
+        import torch
+
+        rows, index = asked["rows"], asked["tape"]
+        with torch.inference_mode():
+            held = _Held(self._seen.get((rows, index), []), asked["steps"])
+            state = self._at_prompt(index)
+            recorded = [self.forced(tuple(fed), kept, then) for fed, kept, then in asked["steps"]]
+
+            def run(forced: Any) -> Callable[[], None]:
+                return lambda: held.took(self.decoder.step(state, rows, forced=forced))
+
+            compiled = _compiles()
+            readings = wall.read([run(forced) for forced in recorded], held.compare)
+        return {
+            "tape": self.tapes[index].name,
+            "wall_ns": readings.wall_ns,
+            "cpu_ns": readings.cpu_ns,
+            "began_ns": readings.began_ns,
+            "ended_ns": readings.ended_ns,
+            "compared": held.compared,
+            "moved": {"tokens": held.tokens_moved, "logits": held.logits_moved},
+            "compiles": _compiles() - compiled,
+        }
+
+
+class _Held:
+    """A measured tape held against the same tape as observed, for as long as both went the same way."""
+
+    def __init__(self, seen: Sequence[Seen], steps: Sequence[Any]) -> None:
+        self.compared = 0
+        self.tokens_moved = False
+        self.logits_moved = False
+        self._expected = seen[: self._shared(seen, steps)]
+        self._last = len(steps) - 1
+        self._step: Any = None
+
+    def took(self, step: Any) -> None:
+        self._step = step
+
+    def compare(self, index: int) -> None:
+        if index >= len(self._expected):
+            return
+        self.compared += 1
+        expected = self._expected[index]
+        self.tokens_moved |= tuple(self._step.argmax) != tuple(expected.argmax)
+        if index == min(self._last, len(self._expected) - 1):
+            self.logits_moved |= _rows_list(self._step.logits) != expected.logits
+
+    @staticmethod
+    def _shared(seen: Sequence[Seen], steps: Sequence[Any]) -> int:
+        count = 0
+        for was, (fed, kept, _) in zip(seen, steps, strict=False):
+            if list(was.fed) != list(fed):
+                break
+            count += 1
+            if was.kept != kept:
+                break
+        return count
+
+
+class _Pass:
+    """What an observe pass gathers over its tapes."""
+
+    def __init__(self, with_sites: bool) -> None:
+        self.streams: list[Any] = []
+        self._sites: list[Message] | None = [] if with_sites else None
+        self._tapes: list[Message] = []
+        self._values: list[Any] = []
+        self._experts: list[list[int]] = []
+        self._by_site: dict[str, dict[str, int]] = {}
+
+    def saw(self, step: Any, values: list[Any] | None) -> None:
+        self._experts.append(list(step.experts))
+        if values is not None:
+            self._values.append(values)
+
+    def close(self, tape: Any, steps: list[Message], state: str, at: Any) -> None:
+        """A tape's recorded part is over."""
+        prompt = sha256(repr(tuple(tape.prompt)).encode()).hexdigest()[:16]
+        self._tapes.append({"tape": tape.name, "prompt": prompt, "steps": steps, "state": state})
+        if self._sites is not None:
+            self._sites.append({"tape": tape.name, "steps": self._values})
+            self._values = []
+        for site in at.all():
+            if site.calls:
+                calls = self._by_site.setdefault(site.name, {})
+                calls[site.kernel.address] = calls.get(site.kernel.address, 0) + site.calls
+
+    def told(self, rows: int, asked: Message) -> Message:
+        steps = [step for tape in self._tapes for step in tape["steps"]]
+        by_kernel: dict[str, int] = {}
+        for calls in self._by_site.values():
+            for address, count in calls.items():
+                by_kernel[address] = by_kernel.get(address, 0) + count
+        layers = list(zip(*self._experts, strict=True))
+        return {
+            "item": {
+                "rows": rows,
+                "fill": asked["fill"],
+                "tapes": len(self._tapes),
+                "steps": len(steps),
+                "emitted": sum(len(step["emitted"]) for step in steps),
+                "launches": {"total": sum(by_kernel.values()), "by_kernel": by_kernel, "by_site": self._by_site},
+                "experts_by_layer": [round(1000 * sum(layer) / len(layer)) for layer in layers],
+            },
+            "sidecar": {"kind": "observe", "rows": rows, "tapes": self._tapes},
+            "sites": None if self._sites is None else {"kind": "sites", "rows": rows, "tapes": self._sites},
+            "streams": self.streams,
+        }
+
+
+def _told(step: Any) -> Message:
+    """A step as the observe sidecar tells it."""
+    return {
+        "position": step.position,
+        "fed": list(step.fed),
+        "logits": _rows_list(step.logits),
+        "argmax": list(step.argmax),
+        "margin_ulp": list(_margins(step.logits)),
+        "accepted": step.accepted,
+        "kept": step.kept,
+        "emitted": list(step.emitted),
+        "drafts": list(step.drafts),
+    }
+
+
+def _margins(logits: Tensor) -> Iterator[int | None]:
+    """How many f32 numbers lie between the two highest logits of each row; None beside a NaN."""
+    import torch
+
+    highest = logits.topk(2).values.contiguous().view(torch.int32)
+    for first, second in highest.tolist():
+        yield ulp.distance(first & 0xFFFFFFFF, second & 0xFFFFFFFF, "f32")
+
+
+def _rows_list(tensor: Tensor) -> list[str]:
+    """The first 16 hex digits of sha256 of each row's bytes."""
+    return [sha256(row).hexdigest()[:16] for row in _bytes(tensor)]
+
+
+def _rows_hex(tensor: Tensor, digits: int) -> str:
+    return "".join(sha256(row).hexdigest()[:digits] for row in _bytes(tensor))
+
+
+def _bytes(tensor: Tensor) -> Any:
+    """A tensor [R, ...] as numpy bytes [R, n]."""
+    import torch
+
+    return tensor.contiguous().view(torch.uint8).reshape(len(tensor), -1).numpy()
+
+
+def _state_digest(state: Any) -> str:
+    """Over every visible tensor of the state: name, dtype, shape, bytes."""
+    whole = sha256()
+    for name, tensor in sorted(state.tensors().items()):
+        whole.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+        whole.update(_bytes(tensor.reshape(1, -1)))
+    return whole.hexdigest()[:16]
+
+
+FLOATS = {"torch.bfloat16": "bf16", "torch.float16": "f16", "torch.float32": "f32", "torch.float64": "f64"}
+
+
+def _bits(tensor: Tensor) -> tuple[Any, str | None]:
+    """A tensor's bits as numpy integers of its shape, and the name of its float format, None for other numbers."""
+    import torch
+
+    widths = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
+    return tensor.contiguous().view(widths[tensor.element_size()]).numpy(), FLOATS.get(str(tensor.dtype))
+
+
+def _compiles() -> int:
+    """Graphs that torch has compiled in this process; its compiler is not even loaded until something asks for it."""
+    import sys
+
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    counters: Mapping[str, Mapping[str, int]] = getattr(dynamo, "counters", {})
+    return int(counters.get("stats", {}).get("unique_graphs", 0))

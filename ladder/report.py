@@ -1,0 +1,62 @@
+"""The end of a run: its verdict, the ledger rendered anew, and what both say, for people and for programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ladder import ledger, show, standing, verdict
+from ladder.records import Record
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a window came to."""
+
+    outcome: str
+    text: str
+    verdict: Mapping[str, Any]
+    standing: str
+    receipts: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The verdict with the rung's standing and the folder of its records."""
+        return {"verdict": dict(self.verdict), "standing": self.standing, "receipts": self.receipts}
+
+
+def report(root: Path, start: Record) -> Outcome:
+    """Grade the window, render LEDGER.md, and say how things stand."""
+    rung, profile = start.value["rung"], start.value["profile"]
+    graded, path = verdict.grade(root, rung, start.d8)
+    stands = standing.standing(root, rung, profile)
+    render(root)
+    folder = path.parent.relative_to(root).as_posix()
+    lines = [
+        show.verdict_text(graded),
+        *_speed(graded, start.value["meaning"]["gates"]),
+        f"  records   {folder}/ ({path.name})",
+    ]
+    lines.append(f"  standing  {rung} ({profile}): {stands.outcome}, {stands.says}")
+    return Outcome(graded["outcome"], "\n".join(lines), graded, stands.outcome, folder)
+
+
+def render(root: Path) -> None:
+    """LEDGER.md as the records have it now, replaced whole."""
+    path = root / ledger.NAME
+    half = path.with_name(f".{path.name}.half")
+    half.write_text(ledger.render(root), encoding="utf-8")
+    half.replace(path)
+
+
+def _speed(graded: Mapping[str, Any], gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The measured difference in ms, with its interval."""
+    for gate, finding in zip(gates, graded["findings"], strict=True):
+        numbers = finding["numbers"]
+        if gate.get("metric") != "step_us" or "effect" not in numbers:
+            continue
+        effect, low, high = (numbers[key] / 1000 for key in ("effect", "low", "high"))
+        was, became = (numbers[key] / 1000 for key in ("control", "candidate"))
+        yield (
+            f"  step      {gate['rows']} rows: {effect:+.3f} ms ({low:+.3f} to {high:+.3f}); "
+            f"control {was:.3f} ms, candidate {became:.3f} ms"
+        )

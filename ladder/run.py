@@ -1,0 +1,277 @@
+"""A run: takes the lock, registers, opens the window, puts every arm through its passes, and grades what they left."""
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ladder import (
+    box,
+    checkout,
+    checkpoints,
+    code,
+    instruments,
+    interruption,
+    lock,
+    plan,
+    receipt,
+    records,
+    registration,
+)
+from ladder.arm import Arm, Message, attend
+from ladder.code import Closure
+from ladder.errors import LadderError
+from ladder.moment import now
+from ladder.plan import Plan, PlannedArm
+from ladder.progress import Progress
+from ladder.records import Record
+from ladder.report import Outcome, report
+from ladder.turns import DESIGNS, Turn
+
+AT_ONCE = 2  # arms that boot and observe at a time; measured is one alone
+FILLS = ("5a", "ff")  # a pattern, and NaN in every float format
+ARITHMETIC = "product"
+PLAYED = {"rows": [6, 1], "observe": {"tapes": 8, "new_tokens": 16}}  # what a script's card may leave out
+TIMED = {"tapes": 8, "new_tokens": 32, "skip_steps": 2}
+
+
+class CannotRun(LadderError):
+    """The card asks for what this version cannot do yet."""
+
+
+def run(root: Path, rung: str, profile: str, *, progress: Progress) -> Outcome:
+    """Run one rung's window to its end, whatever end that is; a window that was opened always leaves its receipts."""
+    made = plan.make(root, rung, profile)
+    _check(made)
+    try:
+        with lock.held(root), interruption.raised():
+            window = _open(root, made, progress)
+            try:
+                window.fill()
+            except interruption.Interrupted as signal:
+                window.cut("interrupted", f"{signal} came from outside")
+            except BaseException:
+                window.cut("interrupted", "the parent failed")
+                with interruption.held_off():
+                    window.close()
+                raise
+            with interruption.held_off():
+                window.close()
+                return report(root, window.start)
+    finally:
+        progress.close()
+
+
+def _check(made: Plan) -> None:
+    instruments.check(made.instrument)
+    if made.design not in DESIGNS:
+        raise CannotRun(f"design '{made.design}' is not built yet; here are {', '.join(sorted(DESIGNS))}")
+    if any(made.meaning["declares"].values()):
+        raise CannotRun("`declares` names differences between the arms, and arms are all given the same yet")
+
+
+@dataclass
+class Window:
+    """A window that is open: its arms, and what is still to be asked of them."""
+
+    root: Path
+    made: Plan
+    start: Record
+    arms: Sequence[Arm]
+    closure: Closure
+    schedule: Sequence[Turn]
+    checkpoint: Path | None
+    progress: Progress
+    opened_ns: int = field(default_factory=time.perf_counter_ns)
+    _written: set[str] = field(default_factory=set)
+
+    def fill(self) -> None:
+        """Put every arm through its passes, as the design has it."""
+        if self.made.design == "turns":
+            self._observe(self.arms, AT_ONCE)
+            self._measure(self.schedule)
+            self._dismiss(self.arms)
+        else:
+            for arm in self.arms:
+                self._observe([arm], 1)
+                self._measure([turn for turn in self.schedule if turn.arm == arm.name])
+                self._dismiss([arm])
+
+    def cut(self, ended: str, says: str) -> None:
+        """End every arm that still lives."""
+        for arm in self.arms:
+            if arm.ended is None:
+                arm.end(ended, "window_cut", says)
+
+    def close(self) -> None:
+        """No process is left and every arm has its receipt, whatever came before."""
+        self.cut("interrupted", "the window was closed")
+        self._write()
+
+    def _observe(self, arms: Sequence[Arm], at_once: int) -> None:
+        jobs = [(arm, [self._boot(arm), *self._passes(arm)]) for arm in arms if arm.ended is None]
+        self.progress.begin(f"observing {' '.join(arm.name for arm in arms)}", sum(len(asked) for _, asked in jobs))
+        attend(jobs, at_once, self._heard)
+        self._dismiss([arm for arm in arms if "measure" not in arm.planned.passes])
+
+    def _measure(self, schedule: Sequence[Turn]) -> None:
+        """One turn at a time, every other arm blocked on its pipe."""
+        by_name = {arm.name: arm for arm in self.arms}
+        streams = self._streams()
+        self.progress.begin(f"measuring {' '.join(sorted({turn.arm for turn in schedule}))}", len(schedule))
+        for turn in schedule:
+            self._stop_if_undecidable()
+            arm = by_name[turn.arm]
+            if arm.ended is None:
+                attend([(arm, [self._turn(turn, streams[turn.rows][turn.tape])])], 1, self._heard)
+        self._stop_if_undecidable()
+
+    def _dismiss(self, arms: Sequence[Arm]) -> None:
+        living = [arm for arm in arms if arm.ended is None]
+        attend([(arm, [{"do": "close"}]) for arm in living], 1, self._heard)
+        for arm in living:
+            arm.end("done")
+        self._write()
+
+    def _stop_if_undecidable(self) -> None:
+        """Nothing can be decided without all measured arms: do not spend the machine's time on the rest."""
+        gone = [arm.name for arm in self.arms if arm.ended not in {None, "done"} and "measure" in arm.planned.passes]
+        if gone:
+            self.cut("interrupted", f"arm {gone[0]} was lost, and nothing can be decided without it")
+
+    def _heard(self, arm: Arm, message: Message) -> None:
+        if "progress" in message:
+            self.progress.note(f"{arm.name}: {message['progress']}")
+        elif "did" in message:
+            self.progress.advance(f"{arm.name}: {message['did']}")
+        elif "failed" in message:
+            self.progress.say(f"arm {arm.name} failed: {' '.join(str(message.get('says')).split())[:200]}")
+
+    def _write(self) -> None:
+        """A receipt for every arm that has ended."""
+        for arm in self.arms:
+            if arm.ended is not None and arm.name not in self._written:
+                self._written.add(arm.name)
+                receipt.write(self.start, arm, self.closure.files, self.opened_ns)
+
+    # What is asked
+
+    def _boot(self, arm: Arm) -> Message:
+        workload = self.made.workload
+        return {
+            "do": "boot",
+            "arm": arm.name,
+            "role": arm.planned.role,
+            "choices": arm.planned.choices,
+            "instrument": self.made.instrument,
+            "rows": _rows(workload),
+            "script": workload.get("script"),
+            "model": workload.get("model"),
+            "checkpoint": self.checkpoint.as_posix() if self.checkpoint else None,
+            "arithmetic": ARITHMETIC,
+        }
+
+    def _passes(self, arm: Arm) -> Iterator[Message]:
+        """Every row count under every fill; a relaunch for observing alone makes the first of these."""
+        rows, observe, timed = _rows(self.made.workload), _observe(self.made.workload), _timed(self.made.workload)
+        measures = "measure" in arm.planned.passes
+        for count in rows if measures else rows[:1]:
+            for fill in FILLS if measures else FILLS[:1]:
+                is_first = fill == FILLS[0]
+                yield {
+                    "do": "observe",
+                    "rows": count,
+                    "fill": fill,
+                    "tapes": observe["tapes"],
+                    "new_tokens": observe["new_tokens"],
+                    "sites": measures and is_first and count == rows[0],
+                    "reach": {key: timed[key] if measures and is_first else 0 for key in ("tapes", "new_tokens")},
+                }
+        if measures and arm.planned.role == "treatment":
+            tapes = {"rows": rows[0], "tapes": observe["tapes"]}
+            yield {"do": "beside", "control": self.made.control, "changed": self.made.changed, **tapes}
+
+    def _streams(self) -> Mapping[int, Sequence[Any]]:
+        """Arm A's recorded rows, kept counts and tokens, by row count and tape."""
+        told = [reply for reply in self.arms[0].replies if reply["did"] == "observe"]
+        return {reply["asked"]["rows"]: reply["streams"] for reply in reversed(told)}  # the first fill's stay
+
+    def _turn(self, turn: Turn, steps: Sequence[Any]) -> Message:
+        return {
+            "do": "measure",
+            "rows": turn.rows,
+            "tape": turn.tape,
+            "turn": self.schedule.index(turn),
+            "skip": min(_timed(self.made.workload)["skip_steps"], max(len(steps) - 1, 0)),
+            "steps": steps,
+        }
+
+
+def _rows(workload: Mapping[str, Any]) -> list[int]:
+    return list(workload.get("rows", PLAYED["rows"]))
+
+
+def _observe(workload: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = workload.get("observe", PLAYED["observe"])
+    return found
+
+
+def _timed(workload: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = workload.get("measure", TIMED)
+    return found
+
+
+def _open(root: Path, made: Plan, progress: Progress) -> Window:
+    """Register, make what all arms share, and write down that a window is open, before anything boots."""
+    closure = code.of_plan(root, made)
+    if made.instrument == "script":
+        from ladder.instruments import script
+
+        script.load(root, made.workload["script"])
+    stands = registration.for_run(root, made, closure)
+    for why in stands.exploratory:
+        progress.say(f"exploratory: {why}")
+    model = made.workload.get("model")
+    checkpoint = checkpoints.ready(root, model) if model and made.instrument != "script" else None
+    seed = secrets.token_hex(16)
+    measured = [arm.name for arm in made.arms if "measure" in arm.passes]
+    schedule = DESIGNS[made.design](measured, _rows(made.workload), _timed(made.workload)["tapes"], seed)
+    value = _start(root, made, stands, seed, schedule)
+    start = records.write_start(checkout.receipts_folder(root, made.rung), value)
+    progress.say(f"window {start.d8} of {made.rung} ({made.profile}) is open")
+    arms = [_arm(root, made, start, planned) for planned in made.arms]
+    return Window(root, made, start, arms, closure, schedule, checkpoint, progress)
+
+
+def _start(
+    root: Path, made: Plan, stands: registration.Standing, seed: str, schedule: Sequence[Turn]
+) -> dict[str, Any]:
+    return {
+        "record": "start",
+        "format": 1,
+        "prev": records.heads(root),
+        "at": now(),
+        "rung": made.rung,
+        "profile": made.profile,
+        "registration": stands.record.sha256 if stands.record else None,
+        "exploratory": list(stands.exploratory),
+        "meaning": made.meaning,
+        "arms": {arm.name: arm.choices for arm in made.arms},
+        "design": made.design,
+        "instrument": made.instrument,
+        "seeds_sha256": sha256(seed.encode()).hexdigest(),
+        "schedule": [str(turn) for turn in schedule],
+        "box": box.machine(),
+        "commit": stands.commit,
+        "dirty": stands.dirty,
+        **({"note": receipt.SCRIPT} if made.instrument == "script" else {}),
+    }
+
+
+def _arm(root: Path, made: Plan, start: Record, planned: PlannedArm) -> Arm:
+    logs = root / lock.FOLDER / "logs" / f"{made.rung}-{start.d8}"
+    limits_s = {"boot": float(made.budget["boot_s"]), "passes": float(made.budget["measure_s"])}
+    return Arm(root, planned, limits_s, logs / f"{planned.name}.log")
