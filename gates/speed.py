@@ -226,6 +226,7 @@ def _numbers(effect: Effect, sign: float) -> dict[str, Any]:
         "high": _rounded(ends[1]),
         "control": _rounded(sign * effect.control),
         "candidate": _rounded(sign * effect.candidate),
+        "ratio": round(effect.candidate / effect.control, 4) if effect.control else None,
         "boots_half": _rounded(effect.boots_half),
         "turns_half": _rounded(effect.turns_half),
         "boot_spread": _rounded(effect.boot_spread),
@@ -237,7 +238,8 @@ def _numbers(effect: Effect, sign: float) -> dict[str, Any]:
 def _spoken(effect: Effect, sign: float) -> str:
     numbers = _numbers(effect, sign)
     interval = f"between {numbers['low']:+g} and {numbers['high']:+g}"
-    return f"{numbers['effect']:+g} ({interval}) on a control of {numbers['control']:g}"
+    ratio = "" if numbers["ratio"] is None else f", {numbers['ratio']:g} of it"
+    return f"{numbers['effect']:+g} ({interval}) on a control of {numbers['control']:g}{ratio}"
 
 
 def _rounded(value: float) -> float:
