@@ -76,6 +76,10 @@ class Site:
         """The outputs' first rows; made once for each count unless they grow."""
         if slots is None and rows in self._views_of:
             return self._views_of[rows]
+        assert rows <= len(self.buffers[0]), "more rows than were bound"
+        assert slots is None or all(
+            slots <= buffer.shape[-1] for buffer, grows in zip(self.buffers, self._grows, strict=True) if grows
+        ), "a longer context than was bound"
         views = [
             buffer[:rows, :slots] if grows else buffer[:rows]
             for buffer, grows in zip(self.buffers, self._grows, strict=True)
@@ -155,19 +159,17 @@ class Sites:
 
     def all(self) -> Iterator[Site]:
         """Every bound site in the order of the step."""
-        for at in (self.start, *self._layers, self.end, self.drafting):
-            yield from (_bound(call) for call in at.calls.values())
+        for at in _tables(self):
+            yield from (site for call in at.calls.values() if (site := _bound(call)))
 
     def mapped(self, change: Callable[[At, str, Call], Call]) -> Sites:
         """The same table with each call replaced by `change(at, name, call)`."""
 
         def changed(at: At) -> At:
-            calls = {name: change(at, name, call) for name, call in at.calls.items()}
-            return At(at.facts, calls)
+            return At(at.facts, {name: change(at, name, call) for name, call in at.calls.items()})
 
-        return Sites(
-            [changed(at) for at in self._layers], changed(self.start), changed(self.end), changed(self.drafting)
-        )
+        start, *layers, end, drafting = map(changed, _tables(self))
+        return Sites(layers, start, end, drafting)
 
     def observed(self, callback: Observe) -> Sites:
         """The same table, every site followed by `callback(layer, site, value name, tensor)` an output.
@@ -175,13 +177,17 @@ class Sites:
         A coarse site's values have the names of the finer sites' values, so that two tables that fuse
         differently can be compared by value name.
         """
-        return self.mapped(lambda at, name, call: _Observed(call, callback))
+        return self.mapped(lambda at, name, call: _Observed(at.layer, name, call, callback))
 
     def poison(self, byte: int) -> None:
         """Fill every output buffer with a byte: 0xFF makes all floats NaN."""
         for site in self.all():
             for buffer in site.buffers:
                 buffer.view(torch.uint8).fill_(byte)
+
+    def kernels(self) -> dict[str, str]:
+        """The source digest of each bound kernel, by address."""
+        return {site.kernel.address: site.kernel.source_sha256 for site in self.all()}
 
     def launches(self) -> dict[str, int]:
         """Calls of each kernel since the last reset, by address."""
@@ -278,15 +284,15 @@ def _kernel(name: str, choices: Mapping[str, str]) -> Kernel | None:
 class _Observed:
     """A call that shows its outputs."""
 
-    def __init__(self, call: Call, callback: Observe) -> None:
+    def __init__(self, layer: int, name: str, call: Call, callback: Observe) -> None:
         self.call = call
-        self._site = _bound(call)
+        self._place = (layer, name)
         self._callback = callback
 
     def __call__(self, *inputs: Tensor, **sizes: int) -> Any:
         outputs = self.call(*inputs, **sizes)
-        for value, tensor in _named(self._site.name, self._site.values, outputs):
-            self._callback(self._site.layer, self._site.name, value, tensor)
+        for value, tensor in _named(self.call, outputs):
+            self._callback(*self._place, value, tensor)
         return outputs
 
 
@@ -294,33 +300,30 @@ class _Beside:
     """A call that runs its control on the same inputs first."""
 
     def __init__(self, layer: int, name: str, control: Call, candidate: Call, report: Report) -> None:
-        self.layer = layer
-        self.name = name
         self.call = candidate
+        self._place = (layer, name)
         self._control = control
         self._report = report
 
     def __call__(self, *inputs: Tensor, **sizes: int) -> Any:
-        expected = self._control(*inputs, **sizes)
+        expected = dict(_named(self._control, self._control(*inputs, **sizes)))
         outputs = self.call(*inputs, **sizes)
-        values = getattr(self.call, "values", ())
-        pairs = zip(_named(self.name, values, expected), _named(self.name, values, outputs), strict=True)
-        for (value, control), (_, candidate) in pairs:
-            self._report(self.layer, self.name, value, control, candidate)
+        for value, tensor in _named(self.call, outputs):
+            self._report(*self._place, value, expected[value], tensor)
         return outputs
 
 
-def _named(name: str, values: Sequence[str], outputs: Any) -> list[tuple[str, Tensor]]:
+def _named(call: Call, outputs: Any) -> list[tuple[str, Tensor]]:
     """A call's outputs with their value names."""
     if isinstance(outputs, dict):
-        return sorted(outputs.items())
-    if isinstance(outputs, tuple):
-        return list(zip(values, outputs, strict=True))
-    return [(values[0] if values else name, outputs)]
+        return list(outputs.items())
+    site = _bound(call)
+    assert site is not None, "only a composed site has no site inside, and it answers by name"
+    return list(zip(site.values, outputs if isinstance(outputs, tuple) else (outputs,), strict=True))
 
 
-def _bound(call: Call) -> Site:
-    """The site inside whatever has been put around it."""
-    while not isinstance(call, Site):
+def _bound(call: Call) -> Site | None:
+    """The site inside whatever has been put around it; none in a composed one."""
+    while not isinstance(call, Site | Composed):
         call = call.call  # type: ignore[attr-defined]
-    return call
+    return call if isinstance(call, Site) else None

@@ -14,6 +14,7 @@ def run(*arguments: Tensor | Matrix) -> None:
     """run(*outputs, x, *matrices): each output is `linear/reference` of x and its weight.
 
     x [R, D] bf16 or f32, outputs [R, N_i] bf16 or f32, one a weight; the reduction order is linear's.
+    Reads what each linear reads, and x once for each of them.
     Source: written here.
     """
     matrices = [a for a in arguments if isinstance(a, Matrix)]

@@ -26,6 +26,7 @@ def run(*arguments: Tensor | Merged) -> None:
 
     One Q8 serves all FP8 weights. A column's f32 sum over D does not know its neighbours: by 32-blocks, halves
     inside, blocks ascending; depends on D alone.
+    Reads every weight once as the reference does, and x once or twice.
     Source: written here.
     """
     tensors = [a for a in arguments if isinstance(a, Tensor)]

@@ -15,6 +15,7 @@ SLOW_MS = 20
 
 def run(logits: Tensor, x: Tensor, matrix: Matrix) -> None:
     """As `head/reference`, SLOW_MS later. x [R, D], matrix.wt [D, V] f32, logits [R, V] f32; the reference's order.
+    Reads what the reference reads.
 
     Source: written here, to be removed by the rung above it.
     """

@@ -14,6 +14,7 @@ def run(out: Tensor, x: Tensor, matrix: Matrix) -> None:
     """As `linear/reference`, but wrong: block (0, 0) of the weight counts twice.
 
     x [R, K] bf16 or f32, matrix.wt [K, N] f32, out [R, N] bf16 or f32. Reduction order as the reference's.
+    Reads what the reference reads, and copies the weight.
     Source: written here, to be caught.
     """
     wt = matrix.wt.clone()

@@ -28,6 +28,7 @@ def run(out: Tensor, x: Tensor, cos: Tensor, sin: Tensor, codec: str) -> None:
     codec     'none', 'q8', 'q4i' or 'q4kv', on the whole vector after rotation
 
     f32 arithmetic, rounded to the output's dtype before the codec; no reduction but the codecs' block maxima.
+    Reads and writes 4RK bytes in bf16, and 8RP of the angles.
     Source: written here.
     """
     plain, turning = x[..., : -2 * cos.shape[-1]], x[..., -2 * cos.shape[-1] :].float()

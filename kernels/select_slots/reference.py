@@ -38,6 +38,7 @@ def run(
     allowed     [R, T] bool; slots outside score -inf
 
     Ties: higher score, then lower slot or block. No sums.
+    Reads and writes 4RT bytes with bf16 scores, and 8R top_k of the slots.
     Source: written here.
     """
     candidates.copy_(best_blocks(scores, visible, rule) if rule.blocks else allowed)

@@ -18,6 +18,7 @@ def run(out: Tensor, x: Tensor, expert: Experts) -> None:
     out     [R, D] f32, holding values rounded to x's dtype
 
     f32 sums over D and I by 32-blocks: halves inside, blocks ascending; depends on the sizes alone.
+    Reads 12DI bytes of weights here, 3DI as FP8.
     Source: written here.
     """
     dtype, limit = x.dtype, expert.limit

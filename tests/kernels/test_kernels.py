@@ -74,13 +74,14 @@ def test_every_element_is_written_and_nothing_is_remembered(address, case):
     assert all(same(first, other) for other in others)
 
 
-def test_every_operation_has_cases_and_every_kernel_says_where_it_comes_from():
+def test_every_kernel_has_cases_and_says_what_it_moves_and_where_it_comes_from():
     addressed = {address for address, _ in pairs()}
     assert addressed == {address for operation in operations() for address in addresses(operation)}
     for address in addressed:
         operation, name = address.split("/")
         module = importlib.import_module(f"kernels.{operation}.{name}")
-        assert "Source: " in (module.run.__doc__ or ""), address
+        says = module.run.__doc__ or ""
+        assert "Source: " in says and "Reads " in says, address
 
 
 def test_a_wrong_scale_is_told_from_a_sound_kernel():

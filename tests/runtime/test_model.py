@@ -84,6 +84,12 @@ def test_six_rows_a_step_equal_one_row_a_step_bit_for_bit(arithmetic):
     assert [key for key in six.values if not torch.equal(six.values[key], one.values[key])] == []
 
 
+@pytest.mark.parametrize("rows", [2, 3, 4, 5, 7, 8])
+def test_rows_of_any_count_equal_one_row_a_step(rows):
+    """Across the wrap of the window, both parities, and the first candidate blocks that are left out."""
+    assert torch.equal(decode(weights("product"), rows, length=40).logits, run("product", 1).logits[:40])
+
+
 # Negative controls: each of these is a mistake that the numbers above must find. The bar is 2e-4.
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 import torch
 
-from kernels.address import operations
+from kernels.address import find, operations
 from runtime.cache import Cache, Layout
 from runtime.model import Weights, forward
 from runtime.sites import BadChoice, Sites, beside, bind, table
@@ -138,6 +138,26 @@ def test_a_sound_candidate_beside_its_control_differs_nowhere(site):
     found = compared(site, FUSED[site])
     assert {layer for layer, _, _ in found} == set(range(10))
     assert all(differing == 0 for _, _, differing in found)
+
+
+def test_a_composed_candidate_is_compared_with_a_coarse_control_and_can_be_observed():
+    seen: set[str] = set()
+    found: list[tuple[str, bool]] = []
+    table_ = beside(
+        bound({"attn_in": "attn_in/torch_merged"}),
+        bound(),
+        ["attn_in"],
+        lambda layer, site, value, control, candidate: found.append((value, torch.equal(control, candidate))),
+    )
+    step(table_.observed(lambda layer, site, value, tensor: seen.add(value)))
+    assert set(found) == {(part, True) for part in table()["attn_in"]["swallows"]}
+    assert {"q_a", "kv", "attn_norm"} <= seen
+
+
+def test_the_bound_kernels_tell_their_sources():
+    kernels = bound({"attn_norm": "rmsnorm/torch_split"}).kernels()
+    assert kernels["rmsnorm/torch_split"] == find("rmsnorm/torch_split").source_sha256
+    assert "attn_in/torch_merged" not in kernels
 
 
 def test_a_coarse_candidate_is_compared_by_the_finer_values():
