@@ -1,0 +1,29 @@
+"""Where two runs part is named by the first value and the first element, whatever each arm fuses."""
+
+from gates import difference
+from tests.gates.windows import arm, observed, window
+
+
+def test_what_one_arm_names_and_the_other_does_not_is_not_compared() -> None:
+    ours = {"tapes": [{"tape": "prose", "steps": [[[0, "q_a", "00000000"], [0, "kv", "11111111"]]]}]}
+    theirs = {"tapes": [{"tape": "prose", "steps": [[[0, "both", "22222222"], [0, "kv", "33333333"]]]}]}
+    a, b = observed(1, "a", sites="ours"), observed(1, "b", sites="theirs")
+    place = difference.first_value(window([], {"ours": ours, "theirs": theirs}), a, b)
+    assert place == {"tape": "prose", "step": 0, "layer": 0, "value": "kv", "row": 0}
+
+
+def test_the_first_value_is_the_first_that_the_candidate_computed() -> None:
+    ours = {"tapes": [{"tape": "p", "steps": [[[1, "a", "00000000"], [0, "b", "1111111122222222"]]]}]}
+    theirs = {"tapes": [{"tape": "p", "steps": [[[0, "b", "1111111133333333"], [1, "a", "44444444"]]]}]}
+    a, b = observed(2, "a", sites="ours"), observed(2, "b", sites="theirs")
+    place = difference.first_value(window([], {"ours": ours, "theirs": theirs}), a, b)
+    assert place is not None
+    assert (place["layer"], place["value"], place["row"]) == (0, "b", 1)
+
+
+def test_the_first_element_is_the_earliest_over_all_changed_sites() -> None:
+    first = {"layer": 3, "value": "v", "row": 0, "element": 1, "control": "3f80", "candidate": "3f81"}
+    later, sooner = first | {"tape": "b", "step": 0}, first | {"tape": "a", "step": 2}
+    beside = {"x": {"first": later}, "y": {"first": sooner}, "z": {"first": None}}
+    found = difference.first_element(arm("B", [], beside=beside), ["x", "y", "z"], ["a", "b"])
+    assert found == {"site": "y", **sooner}
