@@ -19,7 +19,8 @@ def run(out: Tensor, h: Tensor, kv: Tensor, qk: Tensor, eps: float) -> None:
     out  [R, 4, D], not h
 
     dot = sum(h qk key) rsqrt(mean h^2 + eps) rsqrt(mean key^2 + eps) D^-0.5, f32, by 32-blocks: halves inside,
-    blocks ascending; depends on D alone. The root's argument is at least 1e-6; a dot of zero counts as positive. Reads and writes 26RD bytes in bf16.
+    blocks ascending; depends on D alone. The root's argument is at least 1e-6; a dot of zero counts as positive.
+    Reads and writes 26RD bytes in bf16.
     Source: written here.
     """
     width = h.shape[-1]

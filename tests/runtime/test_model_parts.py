@@ -125,12 +125,14 @@ ROPE = numbers("M02", "rope")
 
 def rope_setting(name: str):
     """Frequencies (main, compress) of a named setting."""
+    if name == "midramp":
+        return rope.frequencies(10000.0, 16), rope.frequencies(160000.0, 16, Yarn(8.0, original_positions=4096))
     configs = {"released": named("full"), "tiny": config(), "spec_tiny": named("tiny")}
     own = configs[name]
     return rope.window_frequencies(own), rope.compressed_frequencies(own)
 
 
-@pytest.mark.parametrize("name", ["released", "tiny", "spec_tiny"])
+@pytest.mark.parametrize("name", ["released", "tiny", "spec_tiny", "midramp"])
 def test_rotary_embedding(name):
     for kind, frequency in zip(("main", "compress"), rope_setting(name), strict=True):
         turn = rope.turn(frequency, ROPE["positions"])
