@@ -223,7 +223,9 @@ def _object(pairs: list[tuple[str, Any]], bad: list[_Bad]) -> dict[str, Any]:
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
+    if isinstance(value, str) or value is None:
+        yield path, value
+    elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list | tuple):

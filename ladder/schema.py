@@ -12,7 +12,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "schemas"
 TYPES: dict[str, Callable[[Any], bool]] = {
-    "object": lambda value: isinstance(value, Mapping),
+    "object": lambda value: isinstance(value, dict) or isinstance(value, Mapping),  # noqa: SIM101 - most are dicts
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
     "integer": lambda value: type(value) is int,
@@ -42,7 +42,7 @@ def mistakes(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[
     wrong = _itself(value, schema)
     if wrong:
         yield f"{path or 'the whole'}: {wrong}"
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - the first is ten times as fast
         yield from _of_object(value, schema, path)
     elif isinstance(value, list):
         yield from _of_array(value, schema, path)
@@ -50,7 +50,9 @@ def mistakes(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[
 
 def _itself(value: Any, schema: Mapping[str, Any]) -> str | None:
     types = schema.get("type")
-    if types is not None and not any(TYPES[name](value) for name in ([types] if isinstance(types, str) else types)):
+    if types is not None and not (
+        TYPES[types](value) if isinstance(types, str) else any(TYPES[name](value) for name in types)
+    ):
         return f"{_shown(value)} is not {types if isinstance(types, str) else ' or '.join(types)}"
     if "const" in schema and not _same(value, schema["const"]):
         return f"{_shown(value)} is not {schema['const']!r}"
