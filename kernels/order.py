@@ -149,10 +149,3 @@ def top_k(scores: Tensor, k: int) -> Tensor:
     with the length of the row.)
     """
     return torch.sort(scores, dim=-1, descending=True, stable=True).indices[..., :k]
-
-
-def argmax(scores: Tensor) -> Tensor:
-    """Index [...] int64 of the largest along the last dimension; ties go to the lowest index."""
-    best = scores.amax(-1, keepdim=True)
-    places = torch.arange(scores.shape[-1], device=scores.device)
-    return torch.where(scores == best, places, scores.shape[-1]).amin(-1)
