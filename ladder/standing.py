@@ -10,11 +10,15 @@ from ladder import records
 from ladder.records import Record
 
 NOT_RUN = "not run"
+SOUND = frozenset({"PASS", "FAIL", "INCONCLUSIVE"})
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One window: what came of it, and whether the candidate was read before it ended."""
+    """One window: what came of it, and whether the candidate was read before it ended.
+
+    Without any receipt of the candidate nobody knows, as after a killed run: then it counts as read.
+    """
 
     window: str
     at: str
@@ -31,7 +35,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Standing:
-    """PASS when all decided windows are, FAIL likewise, INCONCLUSIVE when they are contested or none is decided."""
+    """PASS when every sound window passed, FAIL when every decided one failed, else INCONCLUSIVE.
+
+    A window that was too noisy contests a PASS: else running again until luck decides would make one. It does not
+    contest a FAIL.
+    """
 
     rung: str
     profile: str
@@ -74,7 +82,7 @@ def current(verdicts: Iterable[Record]) -> Record | None:
 
 def _attempt(start: Record, left: list[Record]) -> Attempt:
     verdict = current(record for record in left if record.kind == "verdict")
-    receipts = [record.value for record in left if record.kind == "receipt"]
+    candidates = [each.value for each in left if each.kind == "receipt" and each.value["role"] == "treatment"]
     findings = verdict.value["findings"] if verdict else []
     speed = next((each["numbers"] for each in findings if each["gate"] == "speed" and each["numbers"]), None)
     return Attempt(
@@ -82,7 +90,7 @@ def _attempt(start: Record, left: list[Record]) -> Attempt:
         at=start.value["at"],
         outcome=verdict.value["outcome"] if verdict else None,
         codes=tuple(dict.fromkeys(each["code"] for each in verdict.value["reasons"])) if verdict else ("ungraded",),
-        was_read=any(each["role"] == "treatment" and each["measure"] for each in receipts),
+        was_read=not candidates or any(each["measure"] for each in candidates),
         speed=speed,
     )
 
@@ -98,6 +106,9 @@ def _stand(rung: str, profile: str, attempts: list[Attempt]) -> Standing:
         head = f"{len(decided)} of {len(decided)}"
     else:
         outcome, head = "INCONCLUSIVE", f"contested, {passed} of {len(decided)} passed"
+    tried = [each for each in attempts if each.outcome in SOUND]
+    if outcome == "PASS" and len(tried) > passed:
+        outcome, head = "INCONCLUSIVE", f"contested, {passed} of {len(tried)} sound windows passed"
     return Standing(rung, profile, outcome, head + _rest(attempts) + _effect(attempts), tuple(attempts))
 
 
@@ -117,7 +128,7 @@ def _codes(attempts: list[Attempt]) -> str:
 
 def _effect(attempts: list[Attempt]) -> str:
     """The replicates' effects together, weighed by inverse variance, in the gate's metric."""
-    sound = [each.speed for each in attempts if each.speed and each.outcome in {"PASS", "FAIL", "INCONCLUSIVE"}]
+    sound = [each.speed for each in attempts if each.speed and each.outcome in SOUND]
     if len(sound) < 2 or len({(each["metric"], each["rows"]) for each in sound}) > 1:
         return ""
     mean, half = combine([(each["effect"], (each["high"] - each["low"]) / 2) for each in sound])

@@ -33,12 +33,14 @@ def stand(root: Path, *steps_ns: int | None) -> Standing:
         ((GAIN, LOSS), "INCONCLUSIVE", "contested, 1 of 2 passed"),
         ((LOSS, GAIN, GAIN, GAIN), "INCONCLUSIVE", "contested, 3 of 4 passed"),
         ((NEAR,), "INCONCLUSIVE", "no window decided it; 1 undecided (noise)"),
-        ((GAIN, NEAR), "PASS", "1 of 1; 1 undecided (noise)"),
+        ((GAIN, NEAR), "INCONCLUSIVE", "contested, 1 of 2 sound windows passed; 1 undecided (noise)"),
+        ((NEAR, NEAR, NEAR, GAIN), "INCONCLUSIVE", "contested, 1 of 4 sound windows passed; 3 undecided (noise 3)"),
+        ((LOSS, NEAR), "FAIL", "1 of 1; 1 undecided (noise)"),
         ((None,), "INVALID", "no window decided it; 1 ended before the candidate was read"),
         ((GAIN, None), "PASS", "1 of 1; 1 ended before the candidate was read"),
     ],
 )
-def test_a_standing_is_the_common_outcome_of_all_decided_windows(
+def test_a_standing_is_the_common_outcome_of_all_windows(
     tmp_path: Path, steps_ns: tuple[int | None, ...], outcome: str, says: str
 ) -> None:
     stood = stand(tmp_path, *steps_ns)
@@ -53,6 +55,12 @@ def test_a_window_that_nobody_graded_still_counts_as_an_attempt(tmp_path: Path) 
     windows.lay(tmp_path, windows.parts())
     stood = standing.standing(tmp_path, RUNG, PROFILE)
     assert (stood.outcome, stood.says) == ("INCONCLUSIVE", "no window decided it; 1 undecided (ungraded)")
+
+
+def test_a_window_that_was_killed_without_a_trace_of_the_candidate_counts_as_undecided(tmp_path: Path) -> None:
+    verdict.grade(tmp_path, RUNG, windows.lay(tmp_path, windows.parts() | {"arms": {}}))
+    stood = standing.standing(tmp_path, RUNG, PROFILE)
+    assert (stood.outcome, stood.says.split(" (")[0]) == ("INCONCLUSIVE", "no window decided it; 1 undecided")
 
 
 def test_an_exploratory_window_is_shown_and_decides_nothing(tmp_path: Path) -> None:
