@@ -133,7 +133,8 @@ class Window:
         living = [arm for arm in arms if arm.ended is None]
         attend([(arm, [{"do": "close"}]) for arm in living], 1, self._heard)
         for arm in living:
-            arm.end("done")
+            if arm.ended is None:
+                arm.end("done")
         self._write()
 
     def _stop_if_undecidable(self) -> None:

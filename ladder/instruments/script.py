@@ -174,7 +174,7 @@ class Script:
         return _token("text", name, position) + (1 if place and place.get("tokens") else 0)
 
     def _logits(self, name: str, position: int, is_kept: bool) -> str:
-        return _hex("logits", name, position, is_kept, bool(self._differs(name, position)))
+        return _hex("logits", name, position, is_kept, is_kept and bool(self._differs(name, position)))
 
     def _readings(self, asked: Message) -> list[int]:
         count = len(asked["steps"])
