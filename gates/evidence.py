@@ -33,6 +33,7 @@ class Measured:
     tokens_moved: bool
     logits_moved: bool
     middle_ns: int | None  # since the window was opened
+    compared: int | None = None  # steps whose outputs were held against the observe pass, where that was counted
 
 
 @dataclass(frozen=True)
@@ -141,4 +142,5 @@ def _measured(item: Mapping[str, Any]) -> Measured:
         tokens_moved=item["moved"]["tokens"],
         logits_moved=item["moved"]["logits"],
         middle_ns=None if began_ns is None or ended_ns is None else (began_ns + ended_ns) // 2,
+        compared=item.get("compared"),
     )

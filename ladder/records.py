@@ -261,7 +261,7 @@ def _checked(name: str, value: Mapping[str, Any]) -> bytes:
 
 def _validate(name: str, value: Mapping[str, Any]) -> None:
     kind = value.get("record")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise BadRecord(f"{name}: record is {kind!r}: one of {', '.join(sorted(KINDS))}")
     if value.get("format") != 1:
         raise BadRecord(f"{name}: format is {value.get('format')!r}: this version reads format 1")
@@ -278,7 +278,7 @@ def _fits(name: str, value: Mapping[str, Any], kind: str) -> None:
 
 def check_sidecar(name: str, value: Mapping[str, Any]) -> None:
     """Refuse a sidecar that is not of the shape that its kind's schema states."""
-    if value.get("kind") not in SIDECARS:
+    if not isinstance(value.get("kind"), str) or value["kind"] not in SIDECARS:
         raise BadRecord(f"{name}: kind is {value.get('kind')!r}: one of {', '.join(sorted(SIDECARS))}")
     _fits(name, value, str(value["kind"]))
 

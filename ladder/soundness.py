@@ -221,6 +221,9 @@ def _ran(window: Window, arm: Arm, site: str, address: str | None) -> Iterator[R
         calls = item.by_site.get(site, {})
         where = f"site {site}, arm {arm.name}, {item.rows} rows"
         if arm.role == "control":
+            own = arm.choices.get(site)
+            if own is not None and not calls.get(own) and item.rows == window.rows[0]:
+                yield Reason("swap_unproven", f"{where}: the control's kernel {own} was never launched")
             if address is not None and calls.get(address):
                 yield Reason("swap_unproven", f"{where}: the candidate's kernel {address} ran in the control")
             continue
@@ -267,25 +270,41 @@ def _undisturbed(found: Found) -> Iterator[Reason]:
 
 
 def _steady(found: Found) -> Iterator[Reason]:
-    """Outputs in the measure pass are those of the observe pass.
-
-    A candidate whose stream is not the control's was not measured on its own tokens, so there is nothing to equal:
-    it is left to the gates, which have seen that it differs.
-    """
+    """Outputs in the measure pass are those of the observe pass, wherever both were fed the same."""
     window = found.evidence
     for arm in window.arms.values():
         for item in arm.measured:
-            moved = [
-                part for part, is_moved in (("tokens", item.tokens_moved), ("logits", item.logits_moved)) if is_moved
-            ]
-            if moved and not (arm.role == "treatment" and _streams_differ(window, arm, item.rows)):
-                says = f"arm {arm.name}, {item.rows} rows: {' and '.join(moved)} moved between observe and measure"
-                yield Reason("outputs_moved", says)
+            where = f"arm {arm.name}, {item.rows} rows"
+            parts = (("tokens", item.tokens_moved), ("logits", item.logits_moved))
+            moved = [part for part, is_moved in parts if is_moved]
+            if moved:
+                yield Reason("outputs_moved", f"{where}: {' and '.join(moved)} moved between observe and measure")
+            if item.compared == 0 and not _streams_differ(window, arm, item.rows):
+                yield Reason("outputs_unchecked", f"{where}: no output of the measure pass was held against observe")
 
 
 def _streams_differ(window: Window, arm: Arm, rows: int) -> bool:
     ours, theirs = ({item.sidecar for item in each.observed if item.rows == rows} for each in (arm, window.arm("A")))
     return ours.isdisjoint(theirs)
+
+
+def _counted(found: Found) -> Iterator[Reason]:
+    """A receipt's counts are those of its sidecars."""
+    window = found.evidence
+    for arm in window.arms.values():
+        for item in arm.observed:
+            tapes = window.sidecar(item.sidecar)["tapes"]
+            steps = [step for tape in tapes for step in tape["steps"]]
+            told = (item.tapes, item.steps, item.emitted)
+            if told != (len(tapes), len(steps), sum(len(step["emitted"]) for step in steps)):
+                yield Reason(
+                    "miscounted", f"arm {arm.name} tells other counts than its observe pass at {item.rows} rows"
+                )
+        for timed in arm.measured:
+            readings = sum(len(tape["wall_ns"]) for tape in window.sidecar(timed.sidecar)["tapes"])
+            if readings != timed.steps:
+                says = f"{timed.steps} steps, and left {readings} readings at {timed.rows} rows"
+                yield Reason("miscounted", f"arm {arm.name} tells of {says}")
 
 
 def _readings(found: Found) -> Iterator[Reason]:
@@ -325,5 +344,6 @@ CHECKS: tuple[Callable[[Found], Iterator[Reason]], ...] = (
     _sidecars,
     _undisturbed,
     _steady,
+    _counted,
     _readings,
 )

@@ -4,7 +4,7 @@ import copy
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,11 @@ VOID = [
     ("a compile in range", receipt("B", compiles_in_range=1), "compile_in_range"),
     ("tokens that moved", lambda p: p["arms"]["B"]["moved"][6].update(tokens=True), "outputs_moved"),
     ("logits that moved", lambda p: p["arms"]["A"]["moved"][1].update(logits=True), "outputs_moved"),
+    ("outputs that nobody held against observe", lambda p: p["arms"]["B"].update(compared=0), "outputs_unchecked"),
+    ("a tape more than was observed", lambda p: p["arms"]["B"].update(told={"tapes": 9}), "miscounted"),
+    ("tokens that nobody emitted", lambda p: p["arms"]["B"].update(told={"emitted": 999}), "miscounted"),
+    ("steps that left no reading", lambda p: p["arms"]["A"].update(timed=81), "miscounted"),
+    ("a control that was never launched", calls("A2", head={windows.CONTROL: 0}), "swap_unproven"),
     ("a reading of zero", reading("B", "wall_ns", 4, 0), "bad_reading"),
     ("a reading below zero", reading("B", "wall_ns", 4, -1_780_000), "bad_reading"),
     ("a reading that is null", reading("B", "wall_ns", 4, None), "bad_reading"),
@@ -248,6 +253,30 @@ def test_a_registration_that_was_edited_counts_for_nothing(tmp_path: Path) -> No
     assert (found["outcome"], codes(found)) == ("INVALID", ["unregistered"])
 
 
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of everything in a record that is not itself a container."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(inner, dict | list):
+            yield from places(inner, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def test_whatever_stands_in_a_receipts_place_for_a_fact_it_never_passes_and_never_falls_over(tmp_path: Path) -> None:
+    name = windows.lay(tmp_path, windows.parts())
+    path = tmp_path / "receipts" / "demo" / name / "B.json"
+    whole = json.loads(path.read_bytes())
+    assert verdict.judge(window.load(tmp_path, "demo", name))["outcome"] == "PASS"
+    for place in places(whole):
+        spoiled = copy.deepcopy(whole)
+        inner = spoiled
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = {"odd": [1]}
+        path.write_text(json.dumps(spoiled))
+        assert verdict.judge(window.load(tmp_path, "demo", name))["outcome"] == "INVALID", place
+
+
 # --- what a gate finds ----------------------------------------------------------------------------------------------
 
 
@@ -266,7 +295,6 @@ def wrong(parts: Parts) -> None:
     first = where | {"control": "3f80", "candidate": "4000"}
     beside = {"compared": 100, "differing": 1, "max_ulp": 128, "histogram": {"0": 99, "256": 1}, "first": first}
     parts["arms"]["B"]["receipt"]["beside"] = {"head": beside}
-    parts["arms"]["B"]["moved"][6] = {"tokens": True, "logits": True}
 
 
 def test_a_candidate_that_differs_fails_on_bits_and_the_first_difference_is_named(tmp_path: Path) -> None:

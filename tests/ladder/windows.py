@@ -98,6 +98,8 @@ def arm(name: str, step_ns: int) -> Parts:
         if "measure" in passes
         else {},
         "calls": {"head": {address: 1}},
+        "told": {},
+        "compared": 80,
         "moved": {rows: {"tokens": False, "logits": False} for rows in ROWS},
         "receipt": {
             "arm": name,
@@ -212,9 +214,16 @@ def _receipt(folder: Path, each: Parts) -> dict[str, Any]:
                     "launches": {"total": 40 * steps, "by_kernel": by_kernel, "by_site": by_site},
                     "experts_by_layer": [4000],
                 }
+                | each["told"]
             )
     measured = [
-        {"rows": rows, "steps": 80, "sidecar": sidecar(folder, document), "moved": each["moved"][rows]}
+        {
+            "rows": rows,
+            "steps": each.get("timed", sum(len(tape["wall_ns"]) for tape in document["tapes"])),
+            "compared": each["compared"],
+            "sidecar": sidecar(folder, document),
+            "moved": each["moved"][rows],
+        }
         for rows, document in each["readings"].items()
     ]
     return {"observe": observed, "measure": measured}
