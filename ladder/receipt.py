@@ -29,6 +29,8 @@ def write(start: Record, arm: Arm, code: Mapping[str, str], opened_ns: int) -> R
             except SPOILED as error:
                 trouble.append({"code": "bad_answer", "says": f"its answer to {kind}: {_plain(str(error), arm.root)}"})
     value["measure"] = [each for each in measured.values() if _is_kept(each, folder, trouble, arm.root)]
+    if arm.spent_s.get("passes"):
+        value["process"] = {**value["process"], "passes_ns": int(arm.spent_s["passes"] * 1e9)}
     trouble += _unregistered(value["loaded"], code)
     path = folder / f"{arm.name}.json"
     try:

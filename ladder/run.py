@@ -113,6 +113,7 @@ class Window:
 
     def _observe(self, arms: Sequence[Arm], at_once: int) -> None:
         jobs = [(arm, [self._boot(arm), *self._passes(arm)]) for arm in arms if arm.ended is None]
+        jobs.sort(key=lambda job: len(job[1]), reverse=True)  # the longest first, so that the last ones end together
         self.progress.begin(f"observing {' '.join(arm.name for arm in arms)}", sum(len(asked) for _, asked in jobs))
         attend(jobs, at_once, self._heard)
         self._dismiss([arm for arm in arms if "measure" not in arm.planned.passes])
@@ -176,24 +177,37 @@ class Window:
         }
 
     def _passes(self, arm: Arm) -> Iterator[Message]:
-        """Every row count under every fill; a relaunch for observing alone makes the first of these."""
+        """What an arm observes; the first pass at a row count reaches as far as its tapes are measured."""
         rows, observe, timed = _rows(self.made.workload), _observe(self.made.workload), _timed(self.made.workload)
         measures = "measure" in arm.planned.passes
         for count in rows if measures else rows[:1]:
-            for fill in FILLS if measures else FILLS[:1]:
-                is_first = fill == FILLS[0]
+            fills = self._fills(arm, is_largest=count == rows[0])
+            for fill in fills:
+                reaches = measures and fill == fills[0]
                 yield {
                     "do": "observe",
                     "rows": count,
                     "fill": fill,
                     "tapes": observe["tapes"],
                     "new_tokens": observe["new_tokens"],
-                    "sites": measures and is_first and count == rows[0],
-                    "reach": {key: timed[key] if measures and is_first else 0 for key in ("tapes", "new_tokens")},
+                    "sites": reaches and count == rows[0],
+                    "reach": {key: timed[key] if reaches else 0 for key in ("tapes", "new_tokens")},
                 }
         if measures and arm.planned.role == "treatment":
             tapes = {"rows": rows[0], "tapes": observe["tapes"]}
             yield {"do": "beside", "control": self.made.control, "changed": self.made.changed, **tapes}
+
+    def _fills(self, arm: Arm, *, is_largest: bool) -> tuple[str, ...]:
+        """The candidate is tried under every fill, and its relaunch under one.
+
+        The control repeats itself once in its own process, and its relaunch takes the other fill: whatever differs
+        between processes or fills shows there too, at half the time.
+        """
+        if arm.planned.role == "treatment":
+            return FILLS if "measure" in arm.planned.passes else FILLS[:1]
+        if arm is not self.arms[0]:
+            return FILLS[1:]
+        return FILLS if is_largest else FILLS[:1]
 
     def _streams(self) -> Mapping[int, Sequence[Any]]:
         """Arm A's recorded rows, kept counts and tokens, by row count and tape."""

@@ -4,6 +4,7 @@ What is trusted (the clocks, the hash, the pipe) is taken before any kernel is i
 of its commands, in the middle of a step too.
 """
 
+import gc
 import os
 import re
 import resource
@@ -57,6 +58,7 @@ def _answer(asked: Message, subject: Subject | None, answers: int) -> tuple[Subj
         return subject, _booted(subject)
     if work == "close":
         return subject, {"loaded": loaded(ROOT), "peak_bytes": _peak_bytes(), "conditions": box.conditions()}
+    gc.freeze()  # what has been bound stays: a collection before a measured tape need not look at it
     told: Mapping[str, Any] = {"observe": subject.observe, "beside": subject.beside, "measure": subject.measure}
     return subject, told[work](asked)
 
