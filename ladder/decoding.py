@@ -43,7 +43,7 @@ class Decoding:
     _prompts: dict[int, Any] = field(default_factory=dict)
     _seen: dict[tuple[int, int], list[Seen]] = field(default_factory=dict)
     _state: Any = None
-    _ops: dict[str, int] = field(default_factory=dict)
+    _held: Any = None
 
     def facts(self) -> Message:
         """Every kernel that is bound, by address."""
@@ -168,17 +168,24 @@ class Decoding:
     # Measure
 
     def measure(self, asked: Message) -> Message:
-        """Time each recorded step of one tape; then, outside of what is timed, hold its outputs against `observe`."""
+        """Time recorded steps of one tape; outside of what is timed, hold each one's outputs against `observe`.
+
+        A piece that does not begin the tape goes on from the piece before.
+        """
         import torch
 
         rows, index = asked["rows"], asked["tape"]
         with torch.inference_mode():
-            held = _Held(self._seen.get((rows, index), []), asked["steps"])
-            state = self._at_prompt(index)
+            if asked["first"] == 0:
+                self._at_prompt(index)
+                self._held = _Held(self._seen.get((rows, index), []))
+            held = self._held.begun(
+                asked["first"], last=asked["first"] + len(asked["steps"]) - 1, ends=asked["is_last"]
+            )
             recorded = [self.forced(tuple(fed), kept, then) for fed, kept, then in asked["steps"]]
 
             def run(forced: Any) -> Callable[[], None]:
-                return lambda: held.took(self.decoder.step(state, rows, forced=forced))
+                return lambda: held.took(self.decoder.step(self._state, rows, forced=forced))
 
             compiled = _compiles()
             readings = wall.read([run(forced) for forced in recorded], held.compare)
@@ -197,36 +204,38 @@ class Decoding:
 class _Held:
     """A measured tape held against the same tape as observed, for as long as both went the same way."""
 
-    def __init__(self, seen: Sequence[Seen], steps: Sequence[Any]) -> None:
+    def __init__(self, seen: Sequence[Seen]) -> None:
+        self._seen = seen
+        self._parted = False
+        self._step: Any = None
+
+    def begun(self, first: int, last: int, ends: bool) -> "_Held":
+        """A piece begins: its first and last step in the tape, and whether the tape ends there."""
         self.compared = 0
         self.tokens_moved = False
         self.logits_moved = False
-        self._expected = seen[: self._shared(seen, steps)]
-        self._last = len(steps) - 1
-        self._step: Any = None
+        self._first = first
+        self._last = last if ends else -1
+        return self
 
     def took(self, step: Any) -> None:
+        """Keep what a timed step gave: nothing else is done within the time."""
         self._step = step
 
     def compare(self, index: int) -> None:
-        if index >= len(self._expected):
+        """Compare the step's tokens, and the logits of the tape's last step."""
+        place = self._first + index
+        if self._parted or place >= len(self._seen):
+            return
+        step, seen = self._step, self._seen[place]
+        self._parted = tuple(step.fed) != tuple(seen.fed)
+        if self._parted:
             return
         self.compared += 1
-        expected = self._expected[index]
-        self.tokens_moved |= tuple(self._step.argmax) != tuple(expected.argmax)
-        if index == min(self._last, len(self._expected) - 1):
-            self.logits_moved |= _rows_list(self._step.logits) != expected.logits
-
-    @staticmethod
-    def _shared(seen: Sequence[Seen], steps: Sequence[Any]) -> int:
-        count = 0
-        for was, (fed, kept, _) in zip(seen, steps, strict=False):
-            if list(was.fed) != list(fed):
-                break
-            count += 1
-            if was.kept != kept:
-                break
-        return count
+        self.tokens_moved |= tuple(step.argmax) != tuple(seen.argmax)
+        if place == self._last:
+            self.logits_moved |= _rows_list(step.logits) != seen.logits
+        self._parted = step.kept != seen.kept
 
 
 class _Pass:

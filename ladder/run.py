@@ -29,7 +29,7 @@ from ladder.plan import Plan, PlannedArm
 from ladder.progress import Progress
 from ladder.records import Record
 from ladder.report import Outcome, report
-from ladder.turns import DESIGNS, Turn
+from ladder.turns import DESIGNS, Piece, Turn, pieces
 
 AT_ONCE = 2  # arms that boot and observe at a time; measured is one alone
 FILLS = ("5a", "ff")  # a pattern, and NaN in every float format
@@ -87,6 +87,7 @@ class Window:
     progress: Progress
     opened_ns: int = field(default_factory=time.perf_counter_ns)
     _written: set[str] = field(default_factory=set)
+    _measured: int = 0
 
     def fill(self) -> None:
         """Put every arm through its passes, as the design has it."""
@@ -119,16 +120,19 @@ class Window:
         self._dismiss([arm for arm in arms if "measure" not in arm.planned.passes])
 
     def _measure(self, schedule: Sequence[Turn]) -> None:
-        """One turn at a time, every other arm blocked on its pipe."""
-        by_name = {arm.name: arm for arm in self.arms}
-        streams = self._streams()
-        self.progress.begin(f"measuring {' '.join(sorted({turn.arm for turn in schedule}))}", len(schedule))
-        for turn in schedule:
-            self._stop_if_undecidable()
-            arm = by_name[turn.arm]
-            if arm.ended is None:
-                attend([(arm, [self._turn(turn, streams[turn.rows][turn.tape])])], 1, self._heard)
+        """One piece of a turn at a time, every other arm blocked on its pipe."""
         self._stop_if_undecidable()
+        by_name = {arm.name: arm for arm in self.arms if arm.ended is None}
+        if not all(turn.arm in by_name for turn in schedule):
+            return
+        streams = self._streams()
+        whole = list(pieces(schedule, lambda turn: len(streams[turn.rows][turn.tape])))
+        self.progress.begin(f"measuring {' '.join(sorted({turn.arm for turn in schedule}))}", len(whole))
+        for piece in whole:
+            arm = by_name[piece.turn.arm]
+            if arm.ended is None:
+                attend([(arm, [self._piece(piece, streams[piece.turn.rows][piece.turn.tape])])], 1, self._heard)
+            self._stop_if_undecidable()
 
     def _dismiss(self, arms: Sequence[Arm]) -> None:
         living = [arm for arm in arms if arm.ended is None]
@@ -214,14 +218,19 @@ class Window:
         told = [reply for reply in self.arms[0].replies if reply["did"] == "observe"]
         return {reply["asked"]["rows"]: reply["streams"] for reply in reversed(told)}  # the first fill's stay
 
-    def _turn(self, turn: Turn, steps: Sequence[Any]) -> Message:
+    def _piece(self, piece: Piece, steps: Sequence[Any]) -> Message:
+        """A tape's first steps are not counted, nor is the first one behind a pause."""
+        self._measured += 1
+        skip = _timed(self.made.workload)["skip_steps"] if piece.first == 0 else 1
         return {
             "do": "measure",
-            "rows": turn.rows,
-            "tape": turn.tape,
-            "turn": self.schedule.index(turn),
-            "skip": min(_timed(self.made.workload)["skip_steps"], max(len(steps) - 1, 0)),
-            "steps": steps,
+            "rows": piece.turn.rows,
+            "tape": piece.turn.tape,
+            "turn": self._measured - 1,
+            "skip": min(skip, piece.end - piece.first - 1),
+            "first": piece.first,
+            "is_last": piece.end == len(steps),
+            "steps": steps[piece.first : piece.end],
         }
 
 

@@ -2,8 +2,10 @@
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+PIECE_STEPS = 8  # about a second on the CPU: what disturbs a machine for longer falls on every arm alike
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,30 @@ def _orders(arms: Sequence[str], count: int, draw: random.Random) -> list[tuple[
         draw.shuffle(every)
         found += every
     return found[:count]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive steps of a turn, `first` to before `end`, measured without a pause."""
+
+    turn: Turn
+    first: int
+    end: int
+
+
+def pieces(schedule: Sequence[Turn], steps_of: Callable[[Turn], int]) -> Iterator[Piece]:
+    """The schedule as it is measured: where arms take turns at a tape, they do so every PIECE_STEPS steps or less.
+
+    The arms' order is turned round from piece to piece, so that a straight drift falls on none of them.
+    """
+    for _, group in itertools.groupby(schedule, lambda turn: (turn.rows, turn.tape)):
+        block = list(group)
+        steps = steps_of(block[0])
+        count = max(1, -(-steps // PIECE_STEPS)) if len(block) > 1 else 1
+        edges = [steps * index // count for index in range(count + 1)]
+        for index, (first, end) in enumerate(itertools.pairwise(edges)):
+            for turn in block if index % 2 == 0 else reversed(block):
+                yield Piece(turn, first, end)
 
 
 DESIGNS = {"turns": alternating, "A-B-A2": in_sequence}

@@ -181,11 +181,11 @@ class Script:
         readings = self.script.get("readings", {})
         listed = readings.get(self.arm, readings.get(self.role))
         if listed is not None:
-            return [listed[index % len(listed)] for index in range(count)]
+            return [listed[(asked["first"] + index) % len(listed)] for index in range(count)]
         told = {**SIMULATED, **readings}
         boot = random.Random(f"{told['seed']}/{self.arm}").gauss(0, told["boot_sd_ns"])
         effect = told["effect_ns"] if self.role == "treatment" else 0
-        draw = random.Random(f"{told['seed']}/{self.arm}/{asked['rows']}/{asked['tape']}")
+        draw = random.Random(f"{told['seed']}/{self.arm}/{asked['rows']}/{asked['tape']}/{asked['first']}")
         steps = (told["step_ns"] + boot + effect + draw.gauss(0, told["step_sd_ns"]) for _ in range(count))
         return [max(1, round(step_ns)) for step_ns in steps]
 

@@ -79,7 +79,7 @@ def test_a_faster_candidate_with_equal_bits_passes(root: Path, design: str) -> N
 
 def test_the_answer_tells_the_difference_in_ms_the_findings_the_records_and_the_standing(root: Path) -> None:
     text = played(root).text
-    assert re.search(r"6 rows: -1\.00\d ms \(-1\.\d+ to -0\.9\d+\); control 10\.00\d ms, candidate \d\.\d+ ms", text)
+    assert re.search(r"6 rows: -\d\.\d+ ms \(-1\.\d+ to -0\.9\d+\); control \d+\.\d+ ms, candidate \d\.\d+ ms", text)
     assert "met       bits" in text and f"receipts/{RUNG}/" in text and "standing  demo (cpu): PASS" in text
     assert "script: not a measurement" in text
 
