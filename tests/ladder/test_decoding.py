@@ -1,0 +1,194 @@
+"""A decoder as a worker's subject: what is hashed, counted, poisoned and held against what was seen before."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from ladder.apart import Apart
+from ladder.decoding import Decoding, _bits
+
+VOCABULARY = 16
+
+
+@dataclass
+class Forced:
+    tokens: tuple[int, ...]
+    kept: int
+    next: int
+
+
+class Site:
+    """A place whose output buffer a step writes; `leaves` of its elements it forgets to."""
+
+    def __init__(self, address: str) -> None:
+        self.name, self.calls, self.buffer = "head", 0, torch.zeros(6, VOCABULARY)
+        self.kernel = SimpleNamespace(address=address, source_sha256="a" * 64)
+
+
+@dataclass
+class Table:
+    site: Site = field(default_factory=lambda: Site("head/reference"))
+    poisoned: list[int] = field(default_factory=list)
+
+    def all(self) -> list[Site]:
+        return [self.site]
+
+    def reset_launches(self) -> None:
+        self.site.calls = 0
+
+    def poison(self, byte: int) -> None:
+        self.poisoned.append(byte)
+        self.site.buffer.view(torch.uint8).fill_(byte)
+
+
+@dataclass
+class State:
+    last: int = 0
+    position: int = 0
+
+    def snapshot(self) -> tuple[int, int]:
+        return self.last, self.position
+
+    def restore(self, snapshot: tuple[int, int]) -> None:
+        self.last, self.position = snapshot
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        return {"last": torch.tensor([self.last, self.position])}
+
+
+@dataclass
+class Decoder:
+    """Counts upwards, two tokens a step of several rows; `forgets` one element of its output, `drifts` with time."""
+
+    at: Table
+    forgets: bool = False
+    drifts: bool = False
+    callback: Callable[..., None] | None = None
+    steps: int = 0
+
+    def new_state(self) -> State:
+        return State()
+
+    def prefill(self, state: State, prompt: tuple[int, ...]) -> None:
+        state.last, state.position = prompt[-1], len(prompt)
+
+    def observed(self, callback: Callable[..., None]) -> "Decoder":
+        return Decoder(self.at, self.forgets, self.drifts, callback)
+
+    def step(self, state: State, rows: int, forced: Forced | None = None, ignore_eos: bool = False) -> Any:
+        fed = forced.tokens if forced else tuple((state.last + row) % VOCABULARY for row in range(rows))
+        self.steps += 1
+        logits = self.at.site.buffer[:rows]
+        logits[:, int(self.forgets) :] = torch.nn.functional.one_hot((torch.tensor(fed) + 1) % VOCABULARY, VOCABULARY)[
+            :, int(self.forgets) :
+        ].float()
+        if self.drifts:
+            logits[0, 3] = self.steps / 100
+        self.at.site.calls += 1
+        if self.callback:
+            self.callback(0, "head", "head", logits)
+        argmax = tuple((token + 1) % VOCABULARY for token in fed)
+        kept = forced.kept if forced else min(rows, 2)
+        emitted = argmax[:kept]
+        position = state.position
+        state.last, state.position = emitted[-1], position + kept
+        facts = {"position": position, "fed": fed, "logits": logits, "argmax": argmax, "accepted": kept - 1}
+        return SimpleNamespace(**facts, kept=kept, emitted=emitted, drafts=(), experts=[4, 6])
+
+
+def decoding(**decoder: Any) -> Decoding:
+    table = Table()
+    tapes = [SimpleNamespace(name=name, prompt=(1, 2, 3 + at)) for at, name in enumerate(("prose", "code"))]
+    return Decoding(
+        decoder=Decoder(table, **decoder),
+        at=table,
+        tapes=tapes,
+        forced=Forced,
+        beside_table=lambda *_: table,
+        decoder_of=lambda _: Decoder(table),
+        model={"name": "tiny", "checkpoint_sha256": None, "arithmetic": "product"},
+        tell=lambda _: None,
+    )
+
+
+def observe(subject: Decoding, fill: str = "5a", rows: int = 6, reach: int = 12) -> dict[str, Any]:
+    asked = {"rows": rows, "fill": fill, "tapes": 2, "new_tokens": 6, "sites": fill == "5a"}
+    return subject.observe({**asked, "reach": {"tapes": 2, "new_tokens": reach}})
+
+
+def measure(subject: Decoding, steps: list[Any], first: int = 0, is_last: bool = True) -> dict[str, Any]:
+    return subject.measure({"rows": 6, "tape": 0, "steps": steps, "first": first, "is_last": is_last})
+
+
+def test_both_fills_give_the_same_sidecar_and_every_step_is_poisoned() -> None:
+    subject = decoding()
+    told = [observe(subject, fill)["sidecar"] for fill in ("5a", "ff")]
+    assert told[0] == told[1]
+    assert {0x5A, 0xFF} == set(subject.at.poisoned) and len(subject.at.poisoned) >= subject.decoder.steps
+
+
+def test_an_element_that_is_never_written_shows_between_fills() -> None:
+    subject = decoding(forgets=True)
+    told = [observe(subject, fill)["sidecar"] for fill in ("5a", "ff")]
+    assert told[0]["tapes"][0]["steps"][0]["logits"] != told[1]["tapes"][0]["steps"][0]["logits"]
+
+
+def test_only_the_recorded_part_is_told_and_counted_though_the_tape_goes_on() -> None:
+    told = observe(decoding())
+    assert told["item"]["steps"] == told["item"]["launches"]["total"] == 6  # three of two tokens, two tapes
+    assert told["item"]["launches"]["by_site"] == {"head": {"head/reference": 6}}
+    assert [len(stream) for stream in told["streams"]] == [6, 6]
+    assert told["item"]["experts_by_layer"] == [4000, 6000]
+
+
+def test_the_first_steps_are_hashed_value_by_value_and_row_by_row() -> None:
+    steps = observe(decoding())["sites"]["tapes"][0]["steps"]
+    assert len(steps) == 3 and steps[0][0][:2] == [0, "head"] and len(steps[0][0][2]) == 6 * 8
+
+
+def test_measured_steps_are_held_against_the_observed_ones_piece_by_piece() -> None:
+    subject = decoding()
+    steps = observe(subject)["streams"][0]
+    told = [measure(subject, steps[:4], is_last=False), measure(subject, steps[4:], first=4)]
+    assert [each["compared"] for each in told] == [4, 2]
+    assert not any(each["moved"]["tokens"] or each["moved"]["logits"] for each in told)
+    assert all(ns > 0 for each in told for ns in each["wall_ns"])
+
+
+def test_logits_that_move_between_the_passes_are_noticed_at_the_tapes_end() -> None:
+    subject = decoding(drifts=True)
+    steps = observe(subject)["streams"][0]
+    assert measure(subject, steps)["moved"] == {"tokens": False, "logits": True}
+
+
+def test_a_tape_of_another_arm_is_compared_only_as_far_as_it_is_ones_own() -> None:
+    subject = decoding()
+    steps = observe(subject)["streams"][0]
+    steps[2] = [[7, 7, 7, 7, 7, 7], *steps[2][1:]]
+    assert measure(subject, steps)["compared"] == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.int64, torch.bool], ids=str)
+def test_equal_tensors_of_any_kind_are_nowhere_apart(dtype: torch.dtype) -> None:
+    apart, tensor = Apart(), torch.ones(3, 5).to(dtype)
+    apart.add(*_bits(tensor), *_bits(tensor.clone()), {})
+    assert (apart.compared, apart.differing, apart.first) == (15, 0, None)
+
+
+def test_the_first_unlike_element_is_told_with_its_place_and_both_values() -> None:
+    apart, control = Apart(), torch.ones(3, 5).bfloat16()
+    candidate = control.clone()
+    candidate[1, 2] += 2**-7
+    apart.add(*_bits(control), *_bits(candidate), {"tape": "prose"})
+    assert apart.first == {"tape": "prose", "row": 1, "element": 2, "control": "3f80", "candidate": "3f81"}
+    assert (apart.differing, apart.max_ulp, apart.histogram) == (1, 1, {"0": 14, "1": 1})
+
+
+def test_whole_numbers_that_differ_have_no_distance() -> None:
+    apart = Apart()
+    apart.add(*_bits(torch.tensor([[1, 2]])), *_bits(torch.tensor([[1, 3]])), {})
+    assert (apart.differing, apart.max_ulp) == (1, None)
