@@ -155,8 +155,8 @@ class Arm:
         if self._process is None:
             return
         if self._commands >= 0:
-            os.close(self._commands)  # the worker exits at this end of file
-            self._commands = -1
+            commands, self._commands = self._commands, -1
+            os.close(commands)  # the worker exits at this end of file
         if grace_s:
             self._drain(grace_s)
         with suppress(subprocess.TimeoutExpired):
@@ -165,8 +165,8 @@ class Arm:
         self._process.wait()
         if self._answers >= 0:
             self._drain(0.0)
-            os.close(self._answers)
-            self._answers = -1
+            answers, self._answers = self._answers, -1
+            os.close(answers)
         self._frames.end()
 
     def _drain(self, at_most_s: float) -> None:

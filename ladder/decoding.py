@@ -76,7 +76,8 @@ class Decoding:
                 far = reach["new_tokens"] if index < reach["tapes"] else 0
                 passed.streams.append(self._observe_tape(index, asked, wanted, far, passed))
                 self.tell(f"{rows} rows, fill {asked['fill']}, tape {self.tapes[index].name}")
-        return passed.told(rows, asked)
+            ops = self._count_ops(rows) if asked["sites"] else {}
+        return {**passed.told(rows, asked), "process": ops}
 
     def _observe_tape(self, index: int, asked: Message, wanted: int, far: int, passed: "_Pass") -> list[Any]:
         rows, fill, tape = asked["rows"], int(asked["fill"], 16), self.tapes[index]
@@ -146,8 +147,7 @@ class Decoding:
                     place.update(tape=self.tapes[index].name, step=step)
                     self.at.poison(0xFF)
                     decoder.step(state, asked["rows"], ignore_eos=True)
-            ops = self._count_ops(asked["rows"])
-        return {"beside": {site: apart.told() for site, apart in found.items()}, "process": ops}
+        return {"beside": {site: apart.told() for site, apart in found.items()}}
 
     def _count_ops(self, rows: int) -> dict[str, int]:
         """Torch operations in one step: in all, whatever kernel asked for them."""

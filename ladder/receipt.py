@@ -83,11 +83,11 @@ def _observe(value: Message, told: Message, folder: Path, opened_ns: int) -> Non
     kept = records.write_sidecar(folder, "observe", told["sidecar"])
     sites = records.write_sidecar(folder, "sites", told["sites"]) if told["sites"] else None
     value["observe"].append({**told["item"], "sidecar": kept, "sites": sites})
+    value["process"] |= told.get("process", {})
 
 
 def _beside(value: Message, told: Message, folder: Path, opened_ns: int) -> None:
     value["beside"] = told["beside"]
-    value["process"] |= told.get("process", {})
 
 
 def _measure(value: Message, told: Message, folder: Path, opened_ns: int) -> None:

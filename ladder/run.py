@@ -157,11 +157,17 @@ class Window:
             self.progress.say(f"arm {arm.name} failed: {' '.join(str(message.get('says')).split())[:200]}")
 
     def _write(self) -> None:
-        """A receipt for every arm that has ended."""
+        """A receipt for every arm that has ended; one that cannot be written does not keep the others from it."""
+        failures = []
         for arm in self.arms:
             if arm.ended is not None and arm.name not in self._written:
                 self._written.add(arm.name)
-                receipt.write(self.start, arm, self.closure.files, self.opened_ns)
+                try:
+                    receipt.write(self.start, arm, self.closure.files, self.opened_ns)
+                except OSError as error:
+                    failures.append(error)
+        if failures:
+            raise failures[0]
 
     # What is asked
 
