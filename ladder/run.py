@@ -180,6 +180,7 @@ class Window:
             "choices": arm.planned.choices,
             "instrument": self.made.instrument,
             "rows": _rows(workload),
+            "new_tokens": max(_observe(workload)["new_tokens"], _timed(workload)["new_tokens"]),
             "script": workload.get("script"),
             "model": workload.get("model"),
             "checkpoint": self.checkpoint.as_posix() if self.checkpoint else None,

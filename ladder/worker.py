@@ -24,6 +24,7 @@ from ladder.instruments import Message, Subject
 STARTED_NS = perf_counter_ns()
 ROOT = Path.cwd()
 PROMPT_ROWS = 8  # rows at a time that a prompt is fed by
+SPARE_STEPS = 4  # a tape's last step, and what a draft looks ahead, reach beyond its tokens
 
 
 def main(words: list[str]) -> int:
@@ -101,19 +102,24 @@ def _decoding(asked: Message, answers: int) -> Subject:
     checkpoint = load(ROOT / asked["checkpoint"])
     arithmetic = asked["arithmetic"]
     weights = Weights.from_checkpoint(checkpoint, ARITHMETIC[arithmetic])
-    rows = max(asked["rows"])
+    texts = tapes(weights.config)
+    rows = max(*asked["rows"], PROMPT_ROWS)
+    context = max(len(tape.prompt) for tape in texts) + asked["new_tokens"] + SPARE_STEPS * rows
 
     def bound(choices: Mapping[str, str]) -> Any:
-        return sites.bind(weights.config, weights, choices, rows=max(rows, PROMPT_ROWS))
+        return sites.bind(weights.config, weights, choices, rows=rows, context=context)
+
+    def decoder_of(table: Any) -> Any:
+        return Decoder(weights, table, rows=rows, context=context)
 
     at = bound(asked["choices"])
     return Decoding(
-        decoder=Decoder(weights, at, rows=max(rows, PROMPT_ROWS)),
+        decoder=decoder_of(at),
         at=at,
-        tapes=tapes(weights.config),
+        tapes=texts,
         forced=Forced,
         beside_table=lambda control, changed, report: sites.beside(bound(control), at, changed, report),
-        decoder_of=lambda table: Decoder(weights, table, rows=max(rows, PROMPT_ROWS)),
+        decoder_of=decoder_of,
         model={"name": asked["model"], "checkpoint_sha256": checkpoint.digest, "arithmetic": arithmetic},
         tell=lambda says: pipe.send(answers, {"progress": says}),
     )
