@@ -112,9 +112,7 @@ class Cache:
         self._keys = {layer: floats(layout.slots(layer), layout.index_dim) for layer in layout.ratios}
         paired = [layer for layer, ratio in layout.ratios.items() if ratio == 2]
         self._open = {layer: floats(2, layout.head_dim) for layer in paired}  # k, s of an even last position
-        self._rows = {
-            layer: floats(layout.rows, 2, layout.head_dim) for layer in paired
-        }  # k, s of this step's rows
+        self._rows = {layer: floats(layout.rows, 2, layout.head_dim) for layer in paired}  # k, s of this step's rows
         self.history = torch.zeros(layout.context, dtype=torch.int64, device=device)
         self._back = torch.arange(1 - layout.window, 1, device=device)
         self._places_of: tuple[Tensor | None, Places | None] = (None, None)
@@ -243,9 +241,7 @@ class Cache:
         slots, `pending.N` [2, K] the open (k, s) when the length n is odd, `history` [n] the compressed ids.
         """
         n = self.next_position
-        recent = torch.arange(max(0, n - self.layout.window), n, device=self.history.device).remainder(
-            self.layout.ring
-        )
+        recent = torch.arange(max(0, n - self.layout.window), n, device=self.history.device).remainder(self.layout.ring)
         visible = {f"window.{layer}": ring[recent] for layer, ring in enumerate(self._rings)}
         for source in self.layout.ratios:
             closed = self.visible_slots(source, n - 1)

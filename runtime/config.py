@@ -112,9 +112,7 @@ class ModelConfig:
 
     def _conditions(self) -> list[tuple[bool, str]]:
         layers = range(self.num_hidden_layers)
-        compressed = [
-            layer for layer in layers if layer < len(self.compress_ratios) and self.compress_ratios[layer]
-        ]
+        compressed = [layer for layer in layers if layer < len(self.compress_ratios) and self.compress_ratios[layer]]
         stages = self.num_nextn_predict_layers
         quantised = {
             "hidden_size": self.hidden_size,
@@ -127,10 +125,7 @@ class ModelConfig:
         }
         sources = (*self.kv_source_layer_ids, *self.index_source_layer_ids)
         return [
-            *(
-                (size % 32 == 0, f"{name} is {size}, and must be a multiple of 32")
-                for name, size in quantised.items()
-            ),
+            *((size % 32 == 0, f"{name} is {size}, and must be a multiple of 32") for name, size in quantised.items()),
             (
                 len(self.compress_ratios) == self.num_hidden_layers + stages,
                 f"compress_ratios has {len(self.compress_ratios)} entries, and needs one for each of "
@@ -143,8 +138,7 @@ class ModelConfig:
                 "every KV source must be an index source too",
             ),
             (
-                bool(self.kv_source_layer_ids)
-                and self.candidate_source_layer_id == self.kv_source_layer_ids[-1],
+                bool(self.kv_source_layer_ids) and self.candidate_source_layer_id == self.kv_source_layer_ids[-1],
                 "candidate_source_layer_id must be the last KV source",
             ),
             (
@@ -152,10 +146,7 @@ class ModelConfig:
                 "a compressed layer stands before the first KV source",
             ),
             (
-                all(
-                    self.compress_ratios[layer] == self.compress_ratios[self.kv_owner(layer)]
-                    for layer in compressed
-                ),
+                all(self.compress_ratios[layer] == self.compress_ratios[self.kv_owner(layer)] for layer in compressed),
                 "a layer's compress ratio must be its KV source's",
             ),
             (
@@ -298,9 +289,7 @@ class ModelConfig:
 def _typed(value: Any, kind: str, where: str) -> Any:
     """The value as the field's type; a text, a bool or a fraction in a number's place is refused."""
     if kind.startswith("tuple"):
-        if not isinstance(value, list) or not all(
-            isinstance(v, int) and not isinstance(v, bool) for v in value
-        ):
+        if not isinstance(value, list) or not all(isinstance(v, int) and not isinstance(v, bool) for v in value):
             raise BadConfig(f"{where} must be a list of integers, not {value!r}")
         return tuple(value)
     if isinstance(value, bool) or not isinstance(value, int | float):

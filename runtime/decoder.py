@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from runtime.accept import Acceptance, accept
+from runtime.accept import accept
 from runtime.cache import Cache, Layout
 from runtime.config import ModelConfig
 from runtime.draft import draft_tokens, write_context
