@@ -78,10 +78,9 @@ def ue8m0_encode(scales: Tensor) -> Tensor:
 
 
 def pow2_ceil(values: Tensor) -> Tensor:
-    """Smallest power of two not below each positive normal f32, exact by the bit pattern."""
-    bits = values.contiguous().view(torch.int32)
-    exponent = (bits >> 23) + ((bits & 0x007F_FFFF) != 0)
-    return (exponent << 23).to(torch.int32).view(torch.float32)
+    """Smallest power of two not below each positive normal f32, exact by the bit pattern: up, then cut."""
+    bits = values.contiguous().view(torch.int32) + 0x007F_FFFF
+    return bits.bitwise_and_(0x7F80_0000).view(torch.float32)
 
 
 def _blocks(x: Tensor, size: int) -> Tensor:

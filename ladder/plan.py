@@ -152,7 +152,7 @@ def _explicit(
         candidate=candidate,
         changed=changed,
         dropped=dropped,
-        arms=_arms(control, candidate),
+        arms=_arms(control, candidate, meaning["window"]["design"]),
         design=meaning["window"]["design"],
         instrument=meaning["instrument"],
         workload=meaning["workload"],
@@ -161,13 +161,17 @@ def _explicit(
     )
 
 
-def _arms(control: dict[str, str], candidate: dict[str, str]) -> list[PlannedArm]:
-    """A and its relaunch A2 around B; B2 boots the candidate once more, to be observed alone."""
+def _arms(control: dict[str, str], candidate: dict[str, str], design: str) -> list[PlannedArm]:
+    """A and its relaunch A2 around B; B2 boots the candidate once more.
+
+    In `turns`, where another boot costs little, B2 is measured as well: with two boots a side the interval rests on
+    two degrees of freedom and is a third as wide. Elsewhere B2 is observed alone.
+    """
     return [
         PlannedArm("A", "control", control, BOTH),
         PlannedArm("B", "treatment", candidate, BOTH),
         PlannedArm("A2", "control", control, BOTH),
-        PlannedArm("B2", "treatment", candidate, BOTH[:1]),
+        PlannedArm("B2", "treatment", candidate, BOTH if design == "turns" else BOTH[:1]),
     ]
 
 
