@@ -36,6 +36,12 @@ def write_context(weights: Weights, at: Sites, cache: Cache, positions: Tensor, 
 @torch.inference_mode()
 def draft_tokens(weights: Weights, at: Sites, cache: Cache, last: int) -> tuple[int, ...]:
     """Drafts behind `last`, the newest token, which stands at `cache.next_position` and is not yet fed."""
+    return _chain(weights, at, block_logits(weights, at, cache, last), last)
+
+
+@torch.inference_mode()
+def block_logits(weights: Weights, at: Sites, cache: Cache, last: int) -> Tensor:
+    """What the stages say of each place of the block [block, V] f32, before the Markov head; a view."""
     config = weights.config
     block = config.dspark_block_size
     positions = cache.next_position + torch.arange(block, device=weights.device)
@@ -46,8 +52,8 @@ def draft_tokens(weights: Weights, at: Sites, cache: Cache, last: int) -> tuple[
     for ring in _rings(weights):
         h, pre, _ = layer.forward(at[ring], h, pre, partial(attention, at[ring], cache, turn))
     drafting = at.drafting
-    base = drafting.draft_head(drafting.draft_norm(drafting.draft_collapse(h, pre)))
-    return _chain(weights, at, base, last)
+    base: Tensor = drafting.draft_head(drafting.draft_norm(drafting.draft_collapse(h, pre)))
+    return base
 
 
 def attention(at: At, cache: Cache, turn: Turn, x: Tensor) -> Tensor:
