@@ -114,8 +114,4 @@ def q4kv(x: Tensor) -> Tensor:
     blocks = _blocks(x, Q4KV_BLOCK)
     amax = blocks.abs().amax(-1, keepdim=True).clamp(min=6 * 2.0**-9)
     scale = e4m3_round(amax / 6.0)
-    return (
-        (e2m1_decode(e2m1_codes((blocks / scale).clamp(-E2M1_MAX, E2M1_MAX))) * scale)
-        .reshape(x.shape)
-        .to(x.dtype)
-    )
+    return (e2m1_decode(e2m1_codes((blocks / scale).clamp(-E2M1_MAX, E2M1_MAX))) * scale).reshape(x.shape).to(x.dtype)

@@ -35,6 +35,7 @@ AT_ONCE = 2  # arms that boot and observe at a time; measured is one alone
 FILLS = ("5a", "ff")  # a pattern, and NaN in every float format
 ARITHMETIC = "product"
 PLAYED = {"rows": [6, 1], "observe": {"tapes": 8, "new_tokens": 16}}  # what a script's card may leave out
+NOWHERE = {"tapes": 0, "new_tokens": 0}
 TIMED = {"tapes": 8, "new_tokens": 32, "skip_steps": 2}
 
 
@@ -195,6 +196,7 @@ class Window:
             fills = self._fills(arm, is_largest=count == rows[0])
             for fill in fills:
                 reaches = measures and fill == fills[0]
+                far = timed if count == rows[0] else observe  # fewer rows repeat as many steps, so fewer tokens
                 yield {
                     "do": "observe",
                     "rows": count,
@@ -202,28 +204,36 @@ class Window:
                     "tapes": observe["tapes"],
                     "new_tokens": observe["new_tokens"],
                     "sites": reaches and count == rows[0],
-                    "reach": {key: timed[key] if reaches else 0 for key in ("tapes", "new_tokens")},
+                    "reach": {"tapes": timed["tapes"], "new_tokens": far["new_tokens"]} if reaches else NOWHERE,
                 }
-        if measures and arm.planned.role == "treatment":
+        if measures and arm.planned.role == "treatment" and self._is_first(arm):
             tapes = {"rows": rows[0], "tapes": observe["tapes"]}
             yield {"do": "beside", "control": self.made.control, "changed": self.made.changed, **tapes}
 
     def _fills(self, arm: Arm, *, is_largest: bool) -> tuple[str, ...]:
-        """The candidate is tried under every fill, and its relaunch under one.
+        """The candidate is tried under every fill; the control repeats itself once, at the largest row count.
 
-        The control repeats itself once in its own process, and its relaunch takes the other fill: whatever differs
-        between processes or fills shows there too, at half the time.
+        A relaunch takes the other fill: whatever differs between processes or fills shows there too, at half the
+        time.
         """
-        if arm.planned.role == "treatment":
-            return FILLS if "measure" in arm.planned.passes else FILLS[:1]
-        if arm is not self.arms[0]:
+        if not self._is_first(arm):
             return FILLS[1:]
-        return FILLS if is_largest else FILLS[:1]
+        return FILLS if is_largest or arm.planned.role == "treatment" else FILLS[:1]
+
+    def _is_first(self, arm: Arm) -> bool:
+        """Whether no earlier arm plays the same part."""
+        return arm is next(other for other in self.arms if other.planned.role == arm.planned.role)
 
     def _streams(self) -> Mapping[int, Sequence[Any]]:
-        """Arm A's recorded rows, kept counts and tokens, by row count and tape."""
+        """Arm A's recorded rows, kept counts and tokens, by row count and tape.
+
+        Every row count is timed over as many steps of a tape as the first one has: the question is what a step
+        costs, and one-row steps are many.
+        """
         told = [reply for reply in self.arms[0].replies if reply["did"] == "observe"]
-        return {reply["asked"]["rows"]: reply["streams"] for reply in reversed(told)}  # the first fill's stay
+        streams = {reply["asked"]["rows"]: reply["streams"] for reply in reversed(told)}  # the first fill's stay
+        steps = [len(tape) for tape in streams[_rows(self.made.workload)[0]]]
+        return {rows: [tape[:most] for tape, most in zip(tapes, steps, strict=True)] for rows, tapes in streams.items()}
 
     def _piece(self, piece: Piece, steps: Sequence[Any]) -> Message:
         """A tape's first steps are not counted, nor is the first one behind a pause."""

@@ -10,7 +10,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 OURS = {"gates", "kernels", "ladder", "runtime"}
-MAY_IMPORT = {"kernels": {"kernels"}, "gates": {"gates"}, "runtime": {"runtime", "kernels"}, "ladder": {"ladder", "gates"}}
+MAY_IMPORT = {
+    "kernels": {"kernels"},
+    "gates": {"gates"},
+    "runtime": {"runtime", "kernels"},
+    "ladder": {"ladder", "gates"},
+}
 WORKER = "ladder/worker.py"
 HEAVY = {"torch", "numpy", "pandas", "scipy", "triton", "safetensors"}
 

@@ -51,9 +51,7 @@ def test_the_text_ends_at_the_end_token(drafts, argmax, ignore_eos, expected):
     assert accept(drafts, argmax, eos=EOS, ignore_eos=ignore_eos) == Acceptance(*expected)
 
 
-@pytest.mark.parametrize(
-    ("cap", "kept", "finished"), [(1, 1, True), (3, 3, True), (6, 6, True), (7, 6, False)]
-)
+@pytest.mark.parametrize(("cap", "kept", "finished"), [(1, 1, True), (3, 3, True), (6, 6, True), (7, 6, False)])
 def test_a_length_cap_cuts_the_emission_and_ends_the_text(cap, kept, finished):
     drafts, argmax = (1, 3, 4, 5, 6), (1, 3, 4, 5, 6, 7)
     assert accept(drafts, argmax, cap=cap) == Acceptance(5, argmax[:kept], kept, finished)
