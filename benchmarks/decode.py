@@ -71,7 +71,6 @@ def report_steps(decoder, repeat: int) -> None:
     def verify(rows: int) -> None:  # commits nothing, so every round does the same work
         decoder.feed(state, (state.last, *state.drafts)[:rows])
 
-
     for name, work in (
         ("verify, 6 rows", lambda: verify(6)),
         ("draft", lambda: decoder.propose(state)),

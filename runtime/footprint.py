@@ -69,7 +69,7 @@ def step(
         head=head,
         experts=round(sum(experts_by_layer) * expert_bytes(config)),
         draft=_draft(config, draft_experts_by_stage, head) if draft_experts_by_stage else 0,
-        projection_count=sum(layer.count for layer in layers),
+        projection_count=sum(layer.fp8_weights for layer in layers),
     )
 
 
@@ -77,7 +77,7 @@ class _Dense(NamedTuple):
     projections: int
     output_a: int
     glue: int
-    count: int
+    fp8_weights: int
 
 
 def _dense(table: Mapping[str, Expected]) -> _Dense:

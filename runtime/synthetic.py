@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def _right(z: Tensor, by: int) -> Tensor:
 def near_normal(key_: int, places: Tensor) -> Tensor:
     """Even integers within +-2040, near normal with standard deviation NORMAL_SD, int64."""
     drawn = bits(key_, places)
-    total = sum(_right(drawn, 8 * byte) & 255 for byte in range(8))
+    total = torch.stack([_right(drawn, 8 * byte) & 255 for byte in range(8)]).sum(0)
     return 2 * total - 2040
 
 
@@ -113,7 +114,7 @@ def fp8(values: Tensor) -> tuple[Tensor, Tensor]:
     """f32 [N, K] -> E4M3 [N, K] and UE8M0 [tiles of N, tiles of K]; tiles at the edge may be short."""
     n, k = values.shape
     padded = torch.nn.functional.pad(values, (0, -k % 32, 0, -n % 32))
-    tiles = padded.unflatten(1, (-1, 32)).unflatten(0, (-1, 32))  # [N/32, 32, K/32, 32]
+    tiles = padded.view(len(padded) // 32, 32, -1, 32)  # [N/32, 32, K/32, 32]
     scale = codecs.pow2_ceil(tiles.abs().amax((1, 3)).clamp(min=2.0**-100) / 448)
     codes = (tiles / scale[:, None, :, None]).flatten(2).flatten(0, 1)[:n, :k]
     return codes.to(torch.float8_e4m3fn), codecs.ue8m0_encode(scale).view(torch.float8_e8m0fnu)
@@ -121,7 +122,7 @@ def fp8(values: Tensor) -> tuple[Tensor, Tensor]:
 
 def fp8_rows(values: Tensor) -> tuple[Tensor, Tensor]:
     """f32 [N, K] -> E4M3 [N, K] and UE8M0 [N, K / 32]: a scale for each 32 of a row, as Engram's tables have."""
-    blocks = values.unflatten(1, (-1, 32))
+    blocks = values.view(len(values), -1, 32)
     scale = codecs.pow2_ceil(blocks.abs().amax(-1).clamp(min=2.0**-100) / 448)
     codes = (blocks / scale[..., None]).flatten(1)
     return codes.to(torch.float8_e4m3fn), codecs.ue8m0_encode(scale).view(torch.float8_e8m0fnu)
@@ -129,7 +130,7 @@ def fp8_rows(values: Tensor) -> tuple[Tensor, Tensor]:
 
 def fp4(values: Tensor) -> tuple[Tensor, Tensor]:
     """f32 [N, K] -> packed E2M1 [N, K / 2] int8 and UE8M0 [N, K / 32]."""
-    blocks = values.unflatten(1, (-1, 32))
+    blocks = values.view(len(values), -1, 32)
     scale = codecs.pow2_ceil(blocks.abs().amax(-1).clamp(min=2.0**-100) / 6)
     codes = codecs.e2m1_codes(blocks / scale[..., None]).flatten(1)
     return codecs.e2m1_pack(codes), codecs.ue8m0_encode(scale).view(torch.float8_e8m0fnu)
@@ -177,16 +178,16 @@ class Maker:
         return signs(key(self.seed, "codes"), (self.config.vocab_size, self.config.hidden_size))
 
     def embed(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        rows = self.token_codes()[self.successors] * self.recipe.signal
+        rows: Tensor = self.token_codes()[self.successors] * self.recipe.signal
         rows[self.config.dspark_noise_token_id] = 0.0
         return rows
 
     def head(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        return self.token_codes() * self.config.hidden_size**-0.5
+        return self.token_codes() * (1.0 / math.sqrt(self.config.hidden_size))
 
     def markov_codes(self) -> Tensor:
         rank = self.config.dspark_markov_rank
-        return signs(key(self.seed, "markov"), (self.config.vocab_size, rank)) * rank**-0.5
+        return signs(key(self.seed, "markov"), (self.config.vocab_size, rank)) * (1.0 / math.sqrt(rank))
 
     def markov_embed(self, name: str, shape: tuple[int, ...]) -> Tensor:
         return self.markov_codes()[self.successors]
@@ -203,7 +204,7 @@ class Maker:
         return draw(key(self.seed, name), shape, 1.0)
 
     def mix_fn(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        return draw(key(self.seed, name), shape, 0.02 * self.config.hidden_size**-0.5)
+        return draw(key(self.seed, name), shape, 0.02 / math.sqrt(self.config.hidden_size))
 
     def mix_base(self, name: str, shape: tuple[int, ...]) -> Tensor:
         copies = self.config.hc_mult
