@@ -65,14 +65,14 @@ def test_the_control_runs_what_the_parents_run(root: Path) -> None:
     assert (made.changed, made.dropped, made.lineage) == (["head"], [], ["reference", "a", "b"])
 
 
-def test_the_arms_are_the_control_twice_around_the_candidate(root: Path) -> None:
+def test_in_turns_both_sides_are_booted_and_measured_twice(root: Path) -> None:
     write(root, "b", "{head: head/torch_slow}")
     arms = [(arm.name, arm.role, arm.choices, arm.passes) for arm in plan.make(root, "b", "cpu").arms]
     assert arms == [
         ("A", "control", {}, ("observe", "measure")),
         ("B", "treatment", {"head": "head/torch_slow"}, ("observe", "measure")),
         ("A2", "control", {}, ("observe", "measure")),
-        ("B2", "treatment", {"head": "head/torch_slow"}, ("observe",)),
+        ("B2", "treatment", {"head": "head/torch_slow"}, ("observe", "measure")),
     ]
 
 
