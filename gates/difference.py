@@ -57,13 +57,21 @@ def first_value(window: Window, control: Observed, candidate: Observed) -> dict[
         return None
     ours, theirs = window.sidecar(control.sites), window.sidecar(candidate.sites)
     for mine, other in zip(ours["tapes"], theirs["tapes"], strict=False):
-        for index, (a, b) in enumerate(zip(mine["steps"], other["steps"], strict=False)):
-            known = {(layer, value): digests for layer, value, digests in a}
-            for layer, value, digests in b:
-                was = known.get((layer, value))
-                if was is not None and was != digests:
-                    where = {"tape": mine["tape"], "step": index, "layer": layer}
-                    return {**where, "value": value, "row": _digest_row(was, digests)}
+        stretches: list[tuple[int | None, Any, Any]] = [(None, mine.get("prompt", []), other.get("prompt", []))]
+        stretches += [(index, *both) for index, both in enumerate(zip(mine["steps"], other["steps"], strict=False))]
+        for step, a, b in stretches:
+            apart = _value_apart(a, b)
+            if apart:
+                return {"tape": mine["tape"], "step": step, **apart}
+    return None
+
+
+def _value_apart(a: list[Any], b: list[Any]) -> dict[str, Any] | None:
+    known = {(layer, value): digests for layer, value, digests in a}
+    for layer, value, digests in b:
+        was = known.get((layer, value))
+        if was is not None and was != digests:
+            return {"layer": layer, "value": value, "row": _digest_row(was, digests)}
     return None
 
 
@@ -100,7 +108,8 @@ def spoken_step(place: Mapping[str, Any]) -> str:
 
 def spoken_value(place: Mapping[str, Any]) -> str:
     """`layer 0, q_a, row 2 (tape prose, step 0)`."""
-    return f"layer {place['layer']}, {place['value']}, row {place['row']} (tape {place['tape']}, step {place['step']})"
+    when = "the prompt's first rows" if place["step"] is None else f"step {place['step']}"
+    return f"layer {place['layer']}, {place['value']}, row {place['row']} (tape {place['tape']}, {when})"
 
 
 def spoken_element(place: Mapping[str, Any]) -> str:

@@ -81,6 +81,7 @@ class Decoding:
 
     def _observe_tape(self, index: int, asked: Message, wanted: int, far: int, passed: "_Pass") -> list[Any]:
         rows, fill, tape = asked["rows"], int(asked["fill"], 16), self.tapes[index]
+        opening = self._opening(tape, rows, fill) if asked["sites"] else []
         state = self._at_prompt(index)
         self.at.reset_launches()
         steps: list[Message] = []
@@ -99,18 +100,24 @@ class Decoding:
                 steps.append(told)
                 passed.saw(step, values)
                 if emitted >= wanted:
-                    passed.close(tape, steps, _state_digest(state), self.at)
+                    passed.close(tape, steps, _state_digest(state), self.at, opening)
         self._seen.setdefault((rows, index), seen)
         return stream
 
-    def _free_step(self, state: Any, rows: int, fill: int, values: list[Any] | None) -> Any:
-        decoder = self.decoder
-        if values is not None:
-            decoder = decoder.observed(
-                lambda layer, _, name, tensor: values.append([layer, name, _rows_hex(tensor, 8)])
-            )
+    def _opening(self, tape: Any, rows: int, fill: int) -> list[Any]:
+        """Digests of every value over a prompt's first rows, which nothing has parted before."""
+        values: list[Any] = []
         self.at.poison(fill)
-        return decoder.step(state, rows, ignore_eos=True)
+        self._hashing(values).prefill(self.decoder.new_state(), tape.prompt[:rows])
+        return values
+
+    def _free_step(self, state: Any, rows: int, fill: int, values: list[Any] | None) -> Any:
+        self.at.poison(fill)
+        return (self.decoder if values is None else self._hashing(values)).step(state, rows, ignore_eos=True)
+
+    def _hashing(self, values: list[Any]) -> Any:
+        """The decoder, adding every value that a site writes to `values` as a layer, a name and digests."""
+        return self.decoder.observed(lambda layer, _, name, tensor: values.append([layer, name, _rows_hex(tensor, 8)]))
 
     def _feed_prompts(self, count: int, fill: int) -> None:
         for index in range(count):
@@ -254,12 +261,12 @@ class _Pass:
         if values is not None:
             self._values.append(values)
 
-    def close(self, tape: Any, steps: list[Message], state: str, at: Any) -> None:
+    def close(self, tape: Any, steps: list[Message], state: str, at: Any, opening: list[Any]) -> None:
         """A tape's recorded part is over."""
         prompt = sha256(repr(tuple(tape.prompt)).encode()).hexdigest()[:16]
         self._tapes.append({"tape": tape.name, "prompt": prompt, "steps": steps, "state": state})
         if self._sites is not None:
-            self._sites.append({"tape": tape.name, "steps": self._values})
+            self._sites.append({"tape": tape.name, "prompt": opening, "steps": self._values})
             self._values = []
         for site in at.all():
             if site.calls:

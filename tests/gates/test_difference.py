@@ -1,5 +1,7 @@
 """Where two runs part is named by the first value and the first element, whatever each arm fuses."""
 
+from types import SimpleNamespace
+
 from gates import difference
 from tests.gates.windows import arm, observed, window
 
@@ -27,3 +29,20 @@ def test_the_first_element_is_the_earliest_over_all_changed_sites() -> None:
     beside = {"x": {"first": later}, "y": {"first": sooner}, "z": {"first": None}}
     found = difference.first_element(arm("B", [], beside=beside), ["x", "y", "z"], ["a", "b"])
     assert found == {"site": "y", **sooner}
+
+
+def test_the_prompts_first_rows_come_before_what_a_step_was_fed() -> None:
+    def sites(prompt: str, step: str) -> dict[str, object]:
+        values = [[[-1, "embed", step], [0, "o_b", step]]]
+        return {
+            "kind": "sites",
+            "rows": 1,
+            "tapes": [{"tape": "prose", "prompt": [[0, "o_b", prompt]], "steps": values}],
+        }
+
+    ours, theirs = sites("00000000", "00000000"), sites("11111111", "11111111")
+    a, b = (SimpleNamespace(sites=name) for name in ("ours", "theirs"))
+    sidecars = SimpleNamespace(sidecar={"ours": ours, "theirs": theirs}.__getitem__)
+    place = difference.first_value(sidecars, a, b)  # type: ignore[arg-type]
+    assert place == {"tape": "prose", "step": None, "layer": 0, "value": "o_b", "row": 0}
+    assert difference.spoken_value(place) == "layer 0, o_b, row 0 (tape prose, the prompt's first rows)"
