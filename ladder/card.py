@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ SCHEMA = Path(__file__).parent / "schemas" / "card.schema.json"
 BASE = "reference"  # the parent of a rung at the bottom of the ladder
 INHERITED = ("change", "predict", "declares", "workload", "window", "instrument", "trace", "budget", "gates")
 NEEDED = ("change", "workload", "window", "instrument", "gates")
+WHOLE = r"(?!\n)"  # how the schema's patterns keep `$` from letting a last line break through
 TYPES = {
     "object": "a mapping of keys",
     "array": "a list",
@@ -85,6 +87,7 @@ def parse(data: bytes, rung: str) -> Card:
     fits_schema(document)
     card = Card(rung, document)
     _names_are_paths_within(card)
+    _expires_on_a_day(card)
     for profile in card.profiles:
         _profile_can_be_judged(card, profile)
     return card
@@ -164,7 +167,8 @@ def _limit(rule: str, wanted: object) -> str:
         "minLength": "characters at least",
         "maxLength": "characters at most",
     }
-    return f"{limits[rule]} {wanted}" if rule in limits else "each item once"
+    shown = str(wanted).removesuffix(WHOLE)
+    return f"{limits[rule]} {shown}" if rule in limits else "each item once"
 
 
 def _names_are_paths_within(card: Card) -> None:
@@ -189,6 +193,14 @@ def _named(card: Card, kind: str, name: object, place: Place) -> None:
         _ = names.address(name) if kind == "address" else names.check(kind, name)
     except BadName as error:
         raise BadName(f"{card.document.where(place)}: {error}") from None
+
+
+def _expires_on_a_day(card: Card) -> None:
+    expires = card.value.get("next", {}).get("expires", "2000-01-01")
+    try:
+        date.fromisoformat(expires)
+    except ValueError:
+        raise card.refused(("next", "expires"), f"given {expires!r}, which is no day of the calendar") from None
 
 
 def _profile_can_be_judged(card: Card, profile: str) -> None:

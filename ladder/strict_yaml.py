@@ -81,6 +81,9 @@ def parse(data: bytes, name: str = "card.yaml") -> Document:
         raise BadYaml(f"{name}:{mark.line + 1 if mark else 1}: not YAML: {problem}") from None
     except yaml.YAMLError as error:
         raise BadYaml(f"{name}:1: not YAML: {' '.join(str(error).split())[:200]}") from None
+    except (ValueError, OverflowError):  # what the scanner's own chr() says to \U00110000
+        line = max(reader.lines.values())
+        raise BadYaml(f"{name}:{line}: not YAML: an escape in quoted text names no character") from None
     return Document(name, value, reader.lines)
 
 
@@ -96,6 +99,8 @@ def _text(data: bytes, name: str) -> str:
         raise BadYaml(f"{name}:1: begins with a byte order mark; save the file as UTF-8 without one")
     text = text.replace("\r\n", "\n")
     for line, content in enumerate(text.split("\n"), 1):
+        if content.startswith("%"):
+            raise BadYaml(f"{name}:{line}: begins with %, a directive; remove it: cards are YAML 1.2")
         bad = next((c for c in content if _is_hidden(c)), None)
         if bad == "\t":
             raise BadYaml(f"{name}:{line}: has a tab; indent and separate with spaces")

@@ -121,6 +121,11 @@ def test_a_date_is_the_same_text_with_and_without_quotes(written: str) -> None:
     assert json.loads(json.dumps(value))["next"] == {"expires": "2027-01-31"}
 
 
+@pytest.mark.parametrize("written", ["2027-02-30", "2027-99-99", "27-01-31", '"2027-01-31\\n"'])
+def test_a_date_that_is_no_day_is_refused(written: str) -> None:
+    assert "next.expires: given" in refusal(GOOD + f"next: {{expires: {written}}}\n")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
