@@ -12,9 +12,10 @@ def judge(gate: Mapping[str, Any], window: Window) -> Finding:
     """Met when candidate and control have equal digests over the parts that the gate names.
 
     `over` holds logits, tokens or state. `replay` and `fills` ask the same of two passes in one process, whose output
-    buffers were poisoned with unlike bytes; `relaunch` of two processes. A control that does not repeat itself voids
-    the gate, for then there is nothing to be equal to. Sees only what was hashed, on the tapes that were run; equal
-    digests of 64 bits a row are taken for equal values.
+    buffers were poisoned with unlike bytes; `relaunch` of two processes; `repeat: N` of the first tape's first step,
+    run N times from the same state: none unlike bounds the rate of unlike ones by 3/N at 95 %. A control that does
+    not repeat itself voids the gate, for then there is nothing to be equal to. Sees only what was hashed, on the
+    tapes that were run; equal digests of 64 bits a row are taken for equal values.
     """
     over = list(gate["over"])
     for rows in window.rows:
@@ -23,9 +24,36 @@ def judge(gate: Mapping[str, Any], window: Window) -> Finding:
         unmet = _against_control(window, rows, over) or _against_itself(gate, window, rows, over)
         if unmet:
             return unmet
-    numbers = _counts(window)
+    numbers: dict[str, Any] = _counts(window)
     says = f"{', '.join(over)} equal over {numbers['steps']} steps of {numbers['tapes']} tapes"
-    return Finding("bits", "met", f"{says}, at {_spoken_rows(window.rows)}", numbers)
+    says = f"{says}, at {_spoken_rows(window.rows)}"
+    if gate.get("repeat"):
+        numbers["repeat"] = _repeated(window.arm("B"), gate["repeat"])
+        if numbers["repeat"]["differing"]:
+            return Finding(
+                "bits", "unmet", f"B's first step does not repeat itself: {_rate(numbers['repeat'])}", numbers
+            )
+        says = f"{says}; first step: {_rate(numbers['repeat'])}"
+    return Finding("bits", "met", says, numbers)
+
+
+def rate_says(differing: int, calls: int) -> str:
+    """`0 of 32 calls differ, so fewer than 9.4 % at 95 %`; the bound is 3/N where none was unlike."""
+    bound = f", so fewer than {min(1.0, 3 / calls):.2g} of all at 95 %" if not differing else ""
+    return f"{differing} of {calls} calls differ{bound}"
+
+
+def _rate(repeat: Mapping[str, Any]) -> str:
+    first = "" if repeat["first"] is None else f", the first at call {repeat['first']}"
+    return rate_says(repeat["differing"], repeat["calls"]) + first
+
+
+def _repeated(candidate: Arm, calls: int) -> dict[str, Any]:
+    found = candidate.repeat
+    if found is None or found["calls"] < calls:
+        had = found["calls"] if found else 0
+        raise Unjudged("missing_pass", f"arm {candidate.name} repeated its first step {had} times; repeat is {calls}")
+    return dict(found)
 
 
 def _spoken_rows(rows: list[int]) -> str:

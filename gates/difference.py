@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gates.distance import number
 from gates.evidence import Arm, Observed, Window
 from gates.finding import Unjudged
-from gates.ulp import number
 
 PARTS = {"logits": ("logits",), "tokens": ("fed", "argmax", "accepted", "kept", "emitted", "drafts"), "state": ()}
 

@@ -1,7 +1,7 @@
 """What a window left behind, as frozen values: arms with what they observed and what they measured."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gates.finding import Unjudged
@@ -47,6 +47,10 @@ class Arm:
     observed: tuple[Observed, ...]
     measured: tuple[Measured, ...]
     beside: Mapping[str, Mapping[str, Any]]
+    process: Mapping[str, int] = field(default_factory=dict)
+    forced: str | None = None  # sha256 of the sidecar with what it gave to forced tokens
+    repeat: Mapping[str, Any] | None = None
+    soak: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def observe(self, rows: int) -> tuple[Observed, ...]:
         """Its observe passes at this row count, which exist."""
@@ -114,6 +118,10 @@ def arm(receipt: Mapping[str, Any]) -> Arm:
         observed=tuple(_observed(item) for item in receipt["observe"]),
         measured=tuple(_measured(item) for item in receipt["measure"]),
         beside=receipt["beside"],
+        process=receipt["process"],
+        forced=receipt["forced"]["sha256"] if receipt.get("forced") else None,
+        repeat=receipt.get("repeat"),
+        soak=receipt.get("soak", {}),
     )
 
 

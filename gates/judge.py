@@ -8,7 +8,7 @@ from typing import Any
 from gates.evidence import Window
 from gates.finding import Finding, Unjudged
 
-GATES = ("bits", "kernels", "rows", "speed", "tokens")
+GATES = ("bits", "budget", "drift", "kernels", "no_worse", "rows", "soak", "speed", "tokens", "ulp")
 
 
 def judge(gate: Mapping[str, Any], window: Window) -> Finding:

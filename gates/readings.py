@@ -15,9 +15,13 @@ CLOCK_SLACK_NS = 1_000_000  # a tape's CPU clock may be this far above, whatever
 
 @dataclass(frozen=True)
 class Paired:
-    """Both clocks' readings in ns: for each arm a list of blocks, for each block a list of steps, all aligned."""
+    """Both clocks' readings in ns: for each arm a list of blocks, for each block a list of steps, all aligned.
+
+    `tapes` names the tape of each block.
+    """
 
     rows: int
+    tapes: tuple[str, ...]
     wall: Mapping[str, list[list[int]]]
     cpu: Mapping[str, list[list[int]]]
 
@@ -35,7 +39,7 @@ def pair(window: Window, rows: int) -> Paired:
     _same_shape(tapes)
     wall = {name: _blocks([tape[0] for tape in kept.values()]) for name, kept in tapes.items()}
     cpu = {name: _blocks([tape[1] for tape in kept.values()]) for name, kept in tapes.items()}
-    return Paired(rows, wall, cpu)
+    return Paired(rows, _names(next(iter(tapes.values()), {})), wall, cpu)
 
 
 Clocks = tuple[list[int], list[int]]
@@ -91,10 +95,17 @@ def _same_shape(tapes: Mapping[str, Mapping[tuple[str, int], Clocks]]) -> None:
 
 def _blocks(tapes: list[list[int]]) -> list[list[int]]:
     """The tapes, each cut into equal runs of steps until there are BLOCKS; the cut depends on lengths alone."""
-    pieces = -(-BLOCKS // len(tapes)) if tapes else 1
     found = []
     for steps in tapes:
-        count = min(pieces, len(steps))
+        count = _pieces(len(tapes), len(steps))
         edges = [len(steps) * index // count for index in range(count + 1)]
         found += [steps[low:high] for low, high in itertools.pairwise(edges)]
     return found
+
+
+def _names(tapes: Mapping[tuple[str, int], Clocks]) -> tuple[str, ...]:
+    return tuple(name for (name, _), (wall, _) in tapes.items() for _ in range(_pieces(len(tapes), len(wall))))
+
+
+def _pieces(tapes: int, steps: int) -> int:
+    return min(-(-BLOCKS // tapes), steps)

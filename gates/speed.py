@@ -32,6 +32,7 @@ from gates.statistics import t_quantile, trimmed, trimmed_mean
 
 CONFIDENCE = 0.95  # each side
 MOST_BOOTS = 64
+ROLES = ("control", "treatment")
 
 Answer = Literal["met", "unmet", "void"]
 Blocks = Mapping[str, list[list[float]]]
@@ -64,20 +65,19 @@ def judge(gate: Mapping[str, Any], window: Window) -> Finding:
     does not, or a gain by the one is none by the other) the gate is void with code `clock`.
     """
     metric, bar, rule = gate["metric"], gate["bar"], gate["rule"]
-    paired = pair(window, gate["rows"])
     sign = -1.0 if metric == "tok_s" else 1.0
-    wall = estimate(_in_metric(window, paired.wall, gate, sign), window, gate["rows"])
-    cpu = estimate(_in_metric(window, paired.cpu, gate, sign), window, gate["rows"])
+    wall, cpu = effects(gate, window)
     answer, second = (decide(rule, effect.mean, effect.half, sign * bar) for effect in (wall, cpu))
     asked = {"metric": metric, "rows": gate["rows"], "bar": bar, "rule": rule}
-    numbers = {**_numbers(wall, sign), **asked, "second_clock_effect": _rounded(sign * cpu.mean)}
-    says = f"{metric} at {gate['rows']} rows: {_spoken(wall, sign)}; bar {bar:+g} ({rule})"
+    found = {**numbers(wall, sign), **asked, "second_clock_effect": rounded(sign * cpu.mean)}
+    found["by_tape"] = {tape: rounded(sign * trimmed_mean(steps)) for tape, steps in by_tape(gate, window).items()}
+    says = f"{metric} at {gate['rows']} rows: {spoken(wall, sign)}; bar {bar:+g} ({rule})"
     if {answer, second} == {"met", "unmet"} or (answer == "met" and cpu.mean >= 0):
-        other = f"CPU time says {_rounded(sign * cpu.mean):+g}, the wall clock {_rounded(sign * wall.mean):+g}"
-        return Finding("speed", "void", f"{says}; {other}", numbers, code="clock")
+        other = f"CPU time says {rounded(sign * cpu.mean):+g}, the wall clock {rounded(sign * wall.mean):+g}"
+        return Finding("speed", "void", f"{says}; {other}", found, code="clock")
     if answer == "void":
-        return Finding("speed", "void", f"{says}; {advice(rule, wall, sign * bar)}", numbers, code="noise")
-    return Finding("speed", answer, says, numbers)
+        return Finding("speed", "void", f"{says}; {advice(rule, wall, sign * bar)}", found, code="noise")
+    return Finding("speed", answer, says, found)
 
 
 def decide(rule: str, effect: float, half: float, bar: float) -> Answer:
@@ -98,6 +98,29 @@ def decide(rule: str, effect: float, half: float, bar: float) -> Answer:
     if rule == "point":
         return "met" if effect <= bar and high < 0 else "unmet" if effect - 2 * half > bar else "void"
     return "void"
+
+
+def effects(gate: Mapping[str, Any], window: Window) -> tuple[Effect, Effect]:
+    """The effect by the wall clock and by CPU time, in the gate's metric, negated where more is better."""
+    paired = pair(window, gate["rows"])
+    sign = -1.0 if gate["metric"] == "tok_s" else 1.0
+    clocks = (_in_metric(window, clock, gate, sign) for clock in (paired.wall, paired.cpu))
+    wall, cpu = (estimate(blocks, window, gate["rows"]) for blocks in clocks)
+    return wall, cpu
+
+
+def by_tape(gate: Mapping[str, Any], window: Window) -> dict[str, list[float]]:
+    """Each tape's step differences by the wall clock, candidate minus control, negated where more is better."""
+    paired = pair(window, gate["rows"])
+    blocks = _in_metric(window, paired.wall, gate, -1.0 if gate["metric"] == "tok_s" else 1.0)
+    controls, treatments = ([arm for arm in window.role(role) if arm.name in blocks] for role in ROLES)
+    weights = _weights(window, controls, treatments, gate["rows"])
+    control = _mixed(blocks, {arm.name: weight for arm, weight in zip(controls, weights, strict=True)})
+    candidate = _mixed(blocks, {arm.name: 1 / len(treatments) for arm in treatments})
+    found: dict[str, list[float]] = {}
+    for tape, ours, theirs in zip(paired.tapes, control, candidate, strict=True):
+        found.setdefault(tape, []).extend(_minus(theirs, ours))
+    return found
 
 
 def estimate(blocks: Blocks, window: Window, rows: int) -> Effect:
@@ -218,30 +241,32 @@ def _distance(boot: list[list[float]], mean: list[list[float]]) -> float:
     return trimmed_mean([trimmed_mean(_minus(b, a)) for a, b in zip(mean, boot, strict=True)])
 
 
-def _numbers(effect: Effect, sign: float) -> dict[str, Any]:
+def numbers(effect: Effect, sign: float) -> dict[str, Any]:
+    """An effect as a verdict holds it, in the metric's own direction."""
     ends = sorted(sign * (effect.mean + side * effect.half) for side in (-1, 1))
     return {
-        "effect": _rounded(sign * effect.mean),
-        "low": _rounded(ends[0]),
-        "high": _rounded(ends[1]),
-        "control": _rounded(sign * effect.control),
-        "candidate": _rounded(sign * effect.candidate),
+        "effect": rounded(sign * effect.mean),
+        "low": rounded(ends[0]),
+        "high": rounded(ends[1]),
+        "control": rounded(sign * effect.control),
+        "candidate": rounded(sign * effect.candidate),
         "ratio": round(effect.candidate / effect.control, 4) if effect.control else None,
-        "boots_half": _rounded(effect.boots_half),
-        "turns_half": _rounded(effect.turns_half),
-        "boot_spread": _rounded(effect.boot_spread),
+        "boots_half": rounded(effect.boots_half),
+        "turns_half": rounded(effect.turns_half),
+        "boot_spread": rounded(effect.boot_spread),
         "boots": [effect.controls, effect.treatments],
         "blocks": effect.blocks,
     }
 
 
-def _spoken(effect: Effect, sign: float) -> str:
-    numbers = _numbers(effect, sign)
-    interval = f"between {numbers['low']:+g} and {numbers['high']:+g}"
-    ratio = "" if numbers["ratio"] is None else f", {numbers['ratio']:g} of it"
-    return f"{numbers['effect']:+g} ({interval}) on a control of {numbers['control']:g}{ratio}"
+def spoken(effect: Effect, sign: float) -> str:
+    """An effect in words, in the metric's own direction."""
+    found = numbers(effect, sign)
+    interval = f"between {found['low']:+g} and {found['high']:+g}"
+    ratio = "" if found["ratio"] is None else f", {found['ratio']:g} of it"
+    return f"{found['effect']:+g} ({interval}) on a control of {found['control']:g}{ratio}"
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     """To a thousandth: a last bit that differs between C libraries must not change a record."""
     return round(value, 3) + 0.0

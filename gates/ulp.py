@@ -1,78 +1,59 @@
-"""Distances between floating-point numbers in units of the last place of their own dtype."""
+"""How many last places is each output of the candidate from the control's, on the same live inputs?"""
 
-import itertools
-import struct
+from collections.abc import Mapping
 from typing import Any
 
-WIDTHS = {"bf16": 16, "f16": 16, "f32": 32, "f64": 64}
-_MANTISSA = {"bf16": 7, "f16": 10, "f32": 23, "f64": 52}
-BINS = (0, 1, 2, 4, 16, 256)  # a histogram's upper edges; farther is `more`
+from gates import difference
+from gates.evidence import Window
+from gates.finding import Finding, Unjudged
 
 
-def ordered(bits: int, dtype: str) -> int:
-    """The bits as an integer that grows with the number; +0 and -0 are both 0."""
-    sign = 1 << (WIDTHS[dtype] - 1)
-    return -(bits & (sign - 1)) if bits & sign else bits
+def judge(gate: Mapping[str, Any], window: Window) -> Finding:
+    """Met when no element of any changed site lies more than `max_ulp` from the control's, in the output's own dtype.
 
+    `share_ppm` bounds, beside that, how many elements in a million may have other bits at all. Shape and dtype come
+    first: an output of another shape or dtype is unmet before a value is compared. +0 and -0 are 0 ulp apart and
+    count as unlike bits; an infinity is at no distance from a number, nor NaN from anything but its own bits, and
+    then no `max_ulp` is met. Whole numbers have no ulp: an unlike one is unmet.
 
-def _infinity(dtype: str) -> int:
-    return ((1 << (WIDTHS[dtype] - 1)) - 1) & ~((1 << _MANTISSA[dtype]) - 1)
-
-
-def distance(a: int, b: int, dtype: str) -> int | None:
-    """How many representable numbers lie from one to the other, or None where there is no such distance.
-
-    a, b    the numbers' bits as unsigned integers
-
-    +0 and -0 are 0 apart though their bits differ. NaN is at no distance from anything, and infinity at none from a
-    number: overflow is not a last place.
+    Sees the first steps of each tape, each layer fed by the candidate's own run: what adds up behind a site is for
+    `drift` to find.
     """
-    first, second, infinity = ordered(a, dtype), ordered(b, dtype), _infinity(dtype)
-    if max(abs(first), abs(second)) >= infinity and (first != second or abs(first) > infinity):
-        return None
-    return abs(first - second)
+    sites = {site: _found(window, site) for site in window.changed}
+    if not sites:
+        raise Unjudged("no_change", "the arms bind the same kernels: there is no site to compare")
+    numbers: dict[str, Any] = {"max_ulp": 0, "bar": gate["max_ulp"], "sites": {}}
+    for site, found in sites.items():
+        share = 1e6 * found["differing"] / found["compared"]
+        numbers["sites"][site] = {"max_ulp": found["max_ulp"], "share_ppm": round(share, 3)}
+        wrong = _wrong(gate, found, share)
+        if wrong:
+            return Finding("ulp", "unmet", f"site {site}: {wrong}{_first(site, found)}", {**numbers, "site": site})
+        numbers["max_ulp"] = max(numbers["max_ulp"], found["max_ulp"])
+    compared = sum(found["compared"] for found in sites.values())
+    says = f"at most {numbers['max_ulp']} ulp apart over {compared} elements; bar {gate['max_ulp']}"
+    return Finding("ulp", "met", says, numbers)
 
 
-def number(text: str) -> float:
-    """The number whose bytes are written as hex, most significant first: 4 digits bf16, 8 f32, 16 f64."""
-    if len(text) == 16:
-        return float(struct.unpack(">d", bytes.fromhex(text))[0])
-    return float(struct.unpack(">f", bytes.fromhex(text.ljust(8, "0")))[0])
+def _found(window: Window, site: str) -> Mapping[str, Any]:
+    found = window.arm("B").beside.get(site)
+    if found is None or not found["compared"]:
+        raise Unjudged("missing_pass", f"site {site} was not run beside its control")
+    return found
 
 
-def compare(control: Any, candidate: Any, dtype: str) -> dict[str, Any]:
-    """Two arrays' bits, element by element, as a receipt tells it.
-
-    control, candidate  numpy arrays [...] of the unsigned integers of bf16, f16 or f32; equal shapes
-
-    Gives `compared`, `differing` (unlike bits), `max_ulp` (None when a differing pair has no distance), `histogram`
-    (by the upper edges in BINS; `more`, and `none` for pairs without a distance) and `first`: the flat index of the
-    first unlike element in row-major order, or None.
-    """
-    import numpy  # only a worker compares arrays
-
-    assert control.shape == candidate.shape, f"{control.shape} against {candidate.shape}"
-    ours, theirs = (array.ravel().astype(numpy.int64) for array in (control, candidate))
-    unlike = numpy.flatnonzero(ours != theirs)
-    a, b = (_ordered_array(bits[unlike], dtype) for bits in (ours, theirs))
-    infinity = _infinity(dtype)
-    far = numpy.maximum(abs(a), abs(b)) >= infinity
-    none = far & ((a != b) | (abs(a) > infinity))
-    gaps = abs(a - b)[~none]
-    histogram = {"0": int(ours.size - unlike.size + (gaps == 0).sum())}
-    for low, high in itertools.pairwise(BINS):
-        histogram[str(high)] = int(((gaps > low) & (gaps <= high)).sum())
-    histogram |= {"more": int((gaps > BINS[-1]).sum()), "none": int(none.sum())}
-    return {
-        "compared": int(ours.size),
-        "differing": int(unlike.size),
-        "max_ulp": None if none.any() else int(gaps.max(initial=0)),
-        "histogram": {edge: count for edge, count in histogram.items() if count},
-        "first": int(unlike[0]) if unlike.size else None,
-    }
+def _wrong(gate: Mapping[str, Any], found: Mapping[str, Any], share_ppm: float) -> str | None:
+    if found.get("unlike"):
+        return str(found["unlike"])
+    most = gate.get("share_ppm")
+    if found["max_ulp"] is None:
+        return f"{found['differing']} of {found['compared']} elements differ, and not all by a distance"
+    if found["max_ulp"] > gate["max_ulp"]:
+        return f"{found['max_ulp']} ulp apart, {gate['max_ulp']} allowed"
+    if most is not None and share_ppm > most:
+        return f"{share_ppm:.3g} elements in a million differ, {most:g} allowed"
+    return None
 
 
-def _ordered_array(bits: Any, dtype: str) -> Any:
-    sign = 1 << (WIDTHS[dtype] - 1)
-    magnitude = bits & (sign - 1)
-    return magnitude * (1 - 2 * ((bits & sign) != 0))
+def _first(site: str, found: Mapping[str, Any]) -> str:
+    return f"; first: {difference.spoken_element({'site': site, **found['first']})}" if found["first"] else ""

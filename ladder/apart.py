@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from gates import ulp
+from gates import distance
 
 Message = dict[str, Any]
 
@@ -17,12 +17,20 @@ class Apart:
     max_ulp: int | None = 0
     histogram: dict[str, int] = field(default_factory=dict)
     first: Message | None = None
+    unlike: str | None = None
+    nonfinite: list[int] = field(default_factory=lambda: [0, 0])
 
     def add(self, control: Any, dtype: str | None, candidate: Any, candidate_dtype: str | None, where: Message) -> None:
         """Compare two arrays' bits [R, ...], unsigned integers of equal shape; `dtype` None for what has no ulp."""
-        if control.shape != candidate.shape or dtype != candidate_dtype:
+        ours, theirs = (_form(*each) for each in ((control, dtype), (candidate, candidate_dtype)))
+        if ours != theirs:
+            self.unlike = self.unlike or f"{where.get('value', 'the output')} is {theirs}, the control's {ours}"
             self._all_apart(control)
-        elif (control == candidate).all():
+            return
+        if dtype:
+            for side, array in enumerate((control, candidate)):
+                self.nonfinite[side] += distance.count_nonfinite(array, dtype)
+        if (control == candidate).all():
             self._count("0", control.size)
             self.compared += int(control.size)
         else:
@@ -36,10 +44,12 @@ class Apart:
             "max_ulp": self.max_ulp,
             "histogram": dict(self.histogram),
             "first": self.first,
+            "nonfinite": self.nonfinite,
+            **({"unlike": self.unlike} if self.unlike else {}),
         }
 
     def _some_apart(self, control: Any, candidate: Any, dtype: str | None, where: Message) -> None:
-        found = ulp.compare(control, candidate, dtype) if dtype else _counted(control, candidate)
+        found = distance.compare(control, candidate, dtype) if dtype else _counted(control, candidate)
         self.compared += found["compared"]
         self.differing += found["differing"]
         for name, count in found["histogram"].items():
@@ -58,6 +68,10 @@ class Apart:
 
     def _count(self, name: str, count: int) -> None:
         self.histogram[name] = self.histogram.get(name, 0) + int(count)
+
+
+def _form(array: Any, dtype: str | None) -> str:
+    return f"{dtype or f'{array.dtype.itemsize}-byte'} {list(array.shape)}"
 
 
 def _counted(control: Any, candidate: Any) -> Message:

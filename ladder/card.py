@@ -132,6 +132,8 @@ def _complaints(error: Any) -> Iterator[tuple[Place, str]]:
         yield place, f"given {_described(given)}; wanted {TYPES[wanted]}"
     elif rule == "enum":
         yield place, f"given {names.shown(given)}; one of: {', '.join(wanted)}{names.nearest(given, wanted)}"
+    elif rule == "anyOf":
+        yield place, f"names none of {', '.join(each['required'][0] for each in wanted)}: nothing could fail it"
     elif rule == "minItems" or rule == "minProperties":
         yield place, _empty(place, given)
     else:
@@ -163,6 +165,7 @@ def _limit(rule: str, wanted: object) -> str:
         "minimum": "at least",
         "maximum": "at most",
         "exclusiveMinimum": "more than",
+        "exclusiveMaximum": "less than",
         "maxItems": "number of items at most",
         "minLength": "characters at least",
         "maxLength": "characters at most",
@@ -241,10 +244,12 @@ def _gate_can_fail(card: Card, place: Place, gate: Mapping[str, Any], workload: 
     rows = workload.get("rows")
     if gate["gate"] == "rows" and rows is not None and (1 not in rows or len(rows) < 2):
         raise card.refused(place, f"compares 1 row with several, but workload.rows is {rows}; measure both")
-    if gate["gate"] != "speed":
+    if gate["gate"] not in {"speed", "no_worse"}:
         return
     if rows is not None and gate["rows"] not in rows:
         raise card.refused((*place, "rows"), f"given {gate['rows']}, which workload.rows {rows} never runs")
+    if gate["gate"] == "no_worse":
+        return
     gain = gate["bar"] if gate["metric"] == "tok_s" else -gate["bar"]
     if gain < 0:
         says = (

@@ -5,10 +5,12 @@ Knows the runtime only by the objects it is given, and torch only by its tensors
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256  # taken before any kernel is imported
 from typing import Any
 
-from gates import ulp
+from gates import distance
+from ladder import forcing, soaking
 from ladder.apart import Apart
 from ladder.instruments import Message, wall
 
@@ -37,6 +39,7 @@ class Decoding:
     tapes: Sequence[Any]
     forced: Callable[..., Any]
     beside_table: Callable[..., Any]
+    table_of: Callable[[Mapping[str, str]], Any]
     decoder_of: Callable[[Any], Any]
     model: Message
     tell: Callable[[str], None]
@@ -171,6 +174,81 @@ class Decoding:
         with Counting() as counting:  # type: ignore[no-untyped-call]
             self.decoder.step(state, rows, ignore_eos=True)
         return {f"torch_ops_{rows}_rows": counting.count}
+
+    # Forced, repeated, soaked
+
+    def force(self, asked: Message) -> Message:
+        """Feed recorded tapes from their prompts on, with own kernels and with each configuration in `against`."""
+        import torch
+
+        rows, tapes = asked["rows"], []
+        others = {name: self.decoder_of(self.table_of(choices)) for name, choices in asked["against"].items()}
+        with torch.inference_mode():
+            for tape, stream in zip(self.tapes, asked["streams"], strict=False):
+                steps = [self.forced(tuple(fed), kept, then) for fed, kept, then in stream]
+                logits = {
+                    name: self._forced_logits(decoder, tape, steps, rows)
+                    for name, decoder in {"": self.decoder, **others}.items()
+                }
+                own = logits.pop("")
+                tapes.append(forcing.tape(tape.name, forcing.forced_tokens(steps), own, logits, _rows_list))
+                self.tell(f"forced tape {tape.name}")
+        return {"sidecar": {"kind": "forced", "rows": rows, "tapes": tapes}}
+
+    def _forced_logits(self, decoder: Any, tape: Any, steps: Sequence[Any], rows: int) -> Tensor:
+        """Logits [N, V] of every kept row."""
+        import torch
+
+        state, kept = decoder.new_state(), []
+        decoder.at.poison(0xFF)
+        decoder.prefill(state, tape.prompt)
+        for step in steps:
+            decoder.at.poison(0xFF)
+            kept.append(decoder.step(state, rows, forced=step).logits[: step.kept].clone())
+        return torch.cat(kept)
+
+    def repeat(self, asked: Message) -> Message:
+        """Run the first tape's first step again and again from the same state; count those with other logits."""
+        import torch
+
+        rows, calls = asked["rows"], asked["calls"]
+        differing, first = 0, None
+        with torch.inference_mode():
+            self._feed_prompts(1, 0xFF)
+            seen = self._seen.get((rows, 0))
+            expected = seen[0].logits if seen else None
+            for index in range(calls):
+                step = self._free_step(self._at_prompt(0), rows, soaking.FILLS[index % 2], None)
+                logits = _rows_list(step.logits)
+                expected = expected or logits
+                if logits != expected:
+                    differing, first = differing + 1, index if first is None else first
+                if index % 50 == 49:
+                    self.tell(f"repeated {index + 1} of {calls} times")
+        return {"repeat": {"calls": calls, "differing": differing, "first": first}}
+
+    def soak(self, asked: Message) -> Message:
+        """Call each changed site many times on an input of the first tape's first step."""
+        import torch
+
+        kept: dict[str, soaking.Kept] = {}
+
+        def keep(at: Any, name: str, call: Any) -> Any:
+            return kept.setdefault(name, soaking.Kept(call)) if name in asked["changed"] and name not in kept else call
+
+        with torch.inference_mode():
+            self._feed_prompts(1, 0xFF)
+            decoder = self.decoder_of(self.at.mapped(keep))
+            decoder.step(self._at_prompt(0), asked["rows"], ignore_eos=True)
+            found = {
+                name: soaking.soak(each, asked["calls"], partial(self._soaked, name))
+                for name, each in sorted(kept.items())
+                if each.inputs is not None
+            }
+        return {"soak": found}
+
+    def _soaked(self, name: str, calls: int) -> None:
+        self.tell(f"called {name} {calls} times")
 
     # Measure
 
@@ -317,7 +395,7 @@ def _margins(logits: Tensor) -> Iterator[int | None]:
 
     highest = logits.topk(2).values.contiguous().view(torch.int32)
     for first, second in highest.tolist():
-        yield ulp.distance(first & 0xFFFFFFFF, second & 0xFFFFFFFF, "f32")
+        yield distance.ulps(first & 0xFFFFFFFF, second & 0xFFFFFFFF, "f32")
 
 
 def _rows_list(tensor: Tensor) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gates import trial
 from ladder import card as cards
 from ladder import checkout, sites
 from ladder.card import BASE, Card
@@ -71,7 +72,11 @@ def make(root: Path, rung: str, profile: str) -> Plan:
     changed = [site for site in named if _running(control, table[site]) != _running(candidate, table[site])]
     if not changed:
         raise card.refused(card.place(profile, "change"), "changes nothing: the control already runs exactly this")
-    return _explicit(chain, profile, control, candidate, changed, dropped)
+    made = _explicit(chain, profile, control, candidate, changed, dropped)
+    if vacuous := trial.vacuous(made.meaning):
+        place = card.place(profile, "gates")
+        raise card.refused(place if vacuous.index is None else (*place, vacuous.index), vacuous.says)
+    return made
 
 
 def lineage(root: Path, rung: str) -> list[Card]:

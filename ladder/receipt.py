@@ -90,6 +90,19 @@ def _beside(value: Message, told: Message, folder: Path, opened_ns: int) -> None
     value["beside"] = told["beside"]
 
 
+def _force(value: Message, told: Message, folder: Path, opened_ns: int) -> None:
+    kept = records.write_sidecar(folder, "forced", told["sidecar"])
+    value["forced"] = {**kept, "rows": told["sidecar"]["rows"]}
+
+
+def _repeat(value: Message, told: Message, folder: Path, opened_ns: int) -> None:
+    value["repeat"] = told["repeat"]
+
+
+def _soak(value: Message, told: Message, folder: Path, opened_ns: int) -> None:
+    value["soak"] = told["soak"]
+
+
 def _measure(value: Message, told: Message, folder: Path, opened_ns: int) -> None:
     rows = told["asked"]["rows"]
     empty = {"rows": rows, "steps": 0, "compared": 0, "moved": {"tokens": False, "logits": False}, "tapes": []}
@@ -118,7 +131,16 @@ def _close(value: Message, told: Message, folder: Path, opened_ns: int) -> None:
     value["conditions"] |= {f"close_{key}": fact for key, fact in told["conditions"].items()}
 
 
-PARTS = {"boot": _boot, "observe": _observe, "beside": _beside, "measure": _measure, "close": _close}
+PARTS = {
+    "boot": _boot,
+    "observe": _observe,
+    "beside": _beside,
+    "force": _force,
+    "repeat": _repeat,
+    "soak": _soak,
+    "measure": _measure,
+    "close": _close,
+}
 
 
 def _is_kept(item: Message, folder: Path, trouble: list[dict[str, str]], root: Path) -> bool:

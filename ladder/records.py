@@ -17,7 +17,7 @@ from ladder.names import PATTERNS, real_folder
 
 FACTS = frozenset({"start", "registration", "receipt"})  # no floats, but in the card's own `meaning`
 KINDS = FACTS | {"verdict"}
-SIDECARS = frozenset({"observe", "sites", "readings"})
+SIDECARS = frozenset({"observe", "sites", "forced", "readings"})
 
 
 class BadRecord(LadderError):

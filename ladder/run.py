@@ -94,11 +94,13 @@ class Window:
         """Put every arm through its passes, as the design has it."""
         if self.made.design == "turns":
             self._observe(self.arms, AT_ONCE)
+            self._probe(self.arms, AT_ONCE)
             self._measure(self.schedule)
             self._dismiss(self.arms)
         else:
             for arm in self.arms:
                 self._observe([arm], 1)
+                self._probe([arm], 1)
                 self._measure([turn for turn in self.schedule if turn.arm == arm.name])
                 self._dismiss([arm])
 
@@ -118,6 +120,15 @@ class Window:
         jobs.sort(key=lambda job: len(job[1]), reverse=True)  # the longest first, so that the last ones end together
         self.progress.begin(f"observing {' '.join(arm.name for arm in arms)}", sum(len(asked) for _, asked in jobs))
         attend(jobs, at_once, self._heard)
+
+    def _probe(self, arms: Sequence[Arm], at_once: int) -> None:
+        """What some gates ask beside: forced tokens, repeated steps, soaked sites."""
+        self._stop_if_undecidable()
+        jobs = [(arm, list(self._probes(arm))) for arm in arms if arm.ended is None]
+        asked = sum(len(each) for _, each in jobs)
+        if asked:
+            self.progress.begin(f"probing {' '.join(arm.name for arm, each in jobs if each)}", asked)
+            attend([job for job in jobs if job[1]], at_once, self._heard)
         self._dismiss([arm for arm in arms if "measure" not in arm.planned.passes])
 
     def _measure(self, schedule: Sequence[Turn]) -> None:
@@ -210,6 +221,21 @@ class Window:
             tapes = {"rows": rows[0], "tapes": observe["tapes"]}
             yield {"do": "beside", "control": self.made.control, "changed": self.made.changed, **tapes}
 
+    def _probes(self, arm: Arm) -> Iterator[Message]:
+        """One request for each gate that needs more than the two passes give."""
+        rows = _rows(self.made.workload)[0]
+        gates = {gate["gate"]: gate for gate in self.made.gates}
+        treats = arm.planned.role == "treatment"
+        if "drift" in gates and "measure" in arm.planned.passes and (self._is_first(arm) or not treats):
+            told = [reply for reply in self.arms[0].replies if reply["did"] == "observe"]
+            tapes = _observe(self.made.workload)["tapes"]
+            against = {"parent": self.made.control, "reference": {}} if treats else {}
+            yield {"do": "force", "rows": rows, "streams": told[0]["streams"][:tapes], "against": against}
+        if treats and self._is_first(arm) and (calls := max(_repeats(self.made.gates), default=0)):
+            yield {"do": "repeat", "rows": rows, "calls": calls}
+        if treats and "soak" in gates:
+            yield {"do": "soak", "rows": rows, "calls": gates["soak"]["calls"], "changed": self.made.changed}
+
     def _fills(self, arm: Arm, *, is_largest: bool) -> tuple[str, ...]:
         """The candidate is tried under every fill; the control repeats itself once, at the largest row count.
 
@@ -249,6 +275,10 @@ class Window:
             "is_last": piece.end == len(steps),
             "steps": steps[piece.first : piece.end],
         }
+
+
+def _repeats(gates: Sequence[Mapping[str, Any]]) -> list[int]:
+    return [gate["repeat"] for gate in gates if gate.get("repeat")]
 
 
 def _rows(workload: Mapping[str, Any]) -> list[int]:

@@ -129,6 +129,8 @@ def _named(receipt: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, 
             yield "sites", item["rows"], item["sites"]
     for item in receipt["measure"]:
         yield "readings", item["rows"], item["sidecar"]
+    if forced := receipt.get("forced"):
+        yield "forced", forced["rows"], forced
 
 
 def _receipts(folder: Path) -> tuple[dict[str, Record], list[str]]:

@@ -24,6 +24,7 @@ from ladder.instruments import Message, Subject
 STARTED_NS = perf_counter_ns()
 ROOT = Path.cwd()
 PROMPT_ROWS = 8  # rows at a time that a prompt is fed by
+WORK = ("observe", "beside", "force", "repeat", "soak", "measure")
 SPARE_STEPS = 4  # a tape's last step, and what a draft looks ahead, reach beyond its tokens
 
 
@@ -60,8 +61,8 @@ def _answer(asked: Message, subject: Subject | None, answers: int) -> tuple[Subj
     if work == "close":
         return subject, {"loaded": loaded(ROOT), "peak_bytes": _peak_bytes(), "conditions": box.conditions()}
     gc.freeze()  # what has been bound stays: a collection before a measured tape need not look at it
-    told: Mapping[str, Any] = {"observe": subject.observe, "beside": subject.beside, "measure": subject.measure}
-    return subject, told[work](asked)
+    assert work in WORK, f"asked for {work}, which is no work"
+    return subject, getattr(subject, work)(asked)
 
 
 def _booted(subject: Subject) -> Message:
@@ -118,6 +119,7 @@ def _decoding(asked: Message, answers: int) -> Subject:
         at=at,
         tapes=texts,
         forced=Forced,
+        table_of=bound,
         beside_table=lambda control, changed, report: sites.beside(bound(control), at, changed, report),
         decoder_of=decoder_of,
         model={"name": asked["model"], "checkpoint_sha256": checkpoint.digest, "arithmetic": arithmetic},

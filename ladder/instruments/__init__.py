@@ -29,6 +29,15 @@ class Subject(Protocol):
     def beside(self, asked: Message) -> Message:
         """Run each changed site's control on the candidate's inputs and tell how far they are apart."""
 
+    def force(self, asked: Message) -> Message:
+        """Feed recorded tapes and tell what the model says of each token."""
+
+    def repeat(self, asked: Message) -> Message:
+        """Run one step again and again and count the unlike ones."""
+
+    def soak(self, asked: Message) -> Message:
+        """Call each changed site again and again on one input and count the unlike outputs."""
+
     def measure(self, asked: Message) -> Message:
         """Run one recorded tape and tell its readings."""
 

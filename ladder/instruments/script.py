@@ -7,6 +7,11 @@
                stand, repeated to the length wanted; the key may be a role (`control`, `treatment`) too
     launches   a step, by arm or role; 40 where none are given
     differs    by arm or role: {"tape", "position", "tokens": bool}, from where on its logits are others
+    beside     by arm or role: {"max_ulp", "differing", "unlike"} at every changed site, of 1000 elements
+    drift      by arm or role: {"dlogprob_nano", "kl_nano", "flips"} on forced tokens
+    repeat     by arm or role: {"differing", "first"}
+    soak       by arm or role: {"differing", "first", "output"} at every changed site
+    boot       by arm or role: {"boot_ns", "peak_bytes"}, as they are told
     faults     by arm or role: {"crash_after" | "hang" | "garbage" | "fails": "boot" | "observe" | "beside" | "measure"}
 """
 
@@ -27,7 +32,8 @@ from ladder.names import check
 
 TAPES = ("prose", "code", "math", "json", "shell", "tool", "long", "story")
 PROMPT = 10  # positions before the first step
-KEYS = {"script", "readings", "launches", "differs", "faults"}
+COMPARED = 1000
+KEYS = {"script", "readings", "launches", "differs", "beside", "drift", "repeat", "soak", "boot", "faults"}
 SIMULATED = {"step_ns": 10_000_000, "boot_sd_ns": 0, "step_sd_ns": 0, "effect_ns": 0, "seed": 1}
 FAULTS = {"crash_after", "hang", "garbage", "fails"}
 
@@ -71,7 +77,8 @@ class Script:
     def facts(self) -> Message:
         """No model, and the digests of the kernels that would have been bound."""
         kernels = {address: {"source_sha256": self._source(address)} for address in sorted(set(self.choices.values()))}
-        return {"kernels": kernels, "model": None, "tapes": list(TAPES), "process": {"threads": 1}, "packages": []}
+        process = {"threads": 1, **self._own("boot", {})}
+        return {"kernels": kernels, "model": None, "tapes": list(TAPES), "process": process, "packages": []}
 
     def observe(self, asked: Message) -> Message:
         """Every tape at two tokens a step, or one at one row."""
@@ -98,12 +105,34 @@ class Script:
             },
             "sidecar": {"kind": "observe", "rows": rows, "tapes": tapes},
             "sites": None,
-            "streams": [_forced(self._tape(name, rows, reach["new_tokens"])) for name in TAPES[: reach["tapes"]]],
+            "streams": [_stream(self._tape(name, rows, reach["new_tokens"])) for name in TAPES[: reach["tapes"]]],
         }
 
     def beside(self, asked: Message) -> Message:
-        """Nothing runs, so nothing is compared."""
-        return {"beside": {}}
+        """What the script says, of 1000 elements a site; nothing runs, so without a word nothing is compared."""
+        told = self._own("beside", None)
+        if told is None:
+            return {"beside": {}}
+        found = {"compared": COMPARED, "differing": 0, "max_ulp": 0, "first": None, **told}
+        found["histogram"] = {"0": COMPARED - found["differing"]}
+        return {"beside": {site: dict(found) for site in asked["changed"]}}
+
+    def force(self, asked: Message) -> Message:
+        """The recorded tokens, each said with the same logprob by every arm, but for the script's drift."""
+        names = TAPES[: len(asked["streams"])]
+        tapes = [
+            self._forced(name, stream, asked["against"]) for name, stream in zip(names, asked["streams"], strict=True)
+        ]
+        return {"sidecar": {"kind": "forced", "rows": asked["rows"], "tapes": tapes}}
+
+    def repeat(self, asked: Message) -> Message:
+        """As often as asked for."""
+        return {"repeat": {"calls": asked["calls"], "differing": 0, "first": None, **self._own("repeat", {})}}
+
+    def soak(self, asked: Message) -> Message:
+        """As often as asked for, at every changed site."""
+        found = {"calls": asked["calls"], "differing": 0, "first": None, "input": _hex("in"), "output": _hex("out")}
+        return {"soak": {site: {**found, **self._own("soak", {})} for site in asked["changed"]}}
 
     def measure(self, asked: Message) -> Message:
         """The readings that the script holds for this arm, as many as the tape has steps."""
@@ -165,6 +194,19 @@ class Script:
             }
             position, emitted = position + kept, emitted + kept
 
+    def _forced(self, name: str, stream: Any, against: Mapping[str, Any]) -> Message:
+        tokens = [token for fed, kept, then in stream for token in (*fed[1:kept], then)]
+        drift = {"dlogprob_nano": 0, "kl_nano": 0, "flips": 0, **self._own("drift", {})}
+        plain = {"logprob_nano": [-token for token in tokens], "top": tokens}
+        plain["logits"] = [_hex("forced", name, index) for index in range(len(tokens))]
+        own = dict(plain)
+        if any(drift.values()):
+            own["logprob_nano"] = [value + drift["dlogprob_nano"] for value in plain["logprob_nano"]]
+            own["top"] = [token + (index < drift["flips"]) for index, token in enumerate(tokens)]
+            own["logits"] = [_hex("drifted", name, index) for index in range(len(tokens))]
+        theirs = {**plain, "kl_nano": [drift["kl_nano"]] * len(tokens)}
+        return {"tape": name, "token": tokens, **own, "against": {other: theirs for other in sorted(against)}}
+
     def _differs(self, name: str, position: int) -> Mapping[str, Any] | None:
         place = self._own("differs", None)
         return place if place and place["tape"] == name and position >= place["position"] else None
@@ -193,7 +235,7 @@ class Script:
         return sha256((self.root / "kernels" / f"{address}.py").read_bytes()).hexdigest()
 
 
-def _forced(tape: Mapping[str, Any]) -> list[Any]:
+def _stream(tape: Mapping[str, Any]) -> list[Any]:
     return [[step["fed"], step["kept"], step["emitted"][-1]] for step in tape["steps"]]
 
 

@@ -9,6 +9,11 @@ from tests.gates.windows import arm, window
 
 BARS: dict[str, dict[str, Any]] = {
     "bits": {"over": ["logits", "tokens", "state"]},
+    "budget": {"peak_mib": 1},
+    "drift": {"flips": 0},
+    "no_worse": {"metric": "step_us", "rows": 6, "within": 1},
+    "soak": {"calls": 2},
+    "ulp": {"max_ulp": 0},
     "kernels": {"launches": 0},
     "rows": {},
     "speed": {"metric": "step_us", "rows": 6, "bar": -1, "rule": "point"},

@@ -1,64 +1,52 @@
-"""Distances in units of the last place, across zero, denormals and the ends of the range."""
+"""The ulp gate, over what a site gave beside its control."""
 
 from typing import Any
 
-import numpy
 import pytest
 
-from gates.ulp import compare, distance, number
+from gates import ulp
+from tests.gates.windows import arm, window
 
-PAIRS = [
-    (0x00000000, 0x80000000, 0),
-    (0x00000001, 0x80000001, 2),
-    (0x3F800000, 0x3F800001, 1),
-    (0x3F7FFFFF, 0x3F800001, 2),
-    (0x007FFFFF, 0x00800000, 1),
-    (0xFF7FFFFF, 0x7F7FFFFF, 4278190078),
-    (0x3F800000, 0xBF800000, 2130706432),
-    (0x00000000, 0x00000001, 1),
-    (0x80000000, 0x00000003, 3),
-    (0x40490FDB, 0x40490FDB, 0),
-    (0x7F800000, 0x7F800000, 0),  # an infinity and itself
-    (0x7F7FFFFF, 0x7F800000, None),  # the largest number and infinity: overflow is no last place
-    (0x7F800000, 0xFF800000, None),
-    (0x7FC00000, 0x3F800000, None),
-    (0x7FC00000, 0x7FC00000, None),
-]
+FIRST = {"tape": "prose", "step": 0, "layer": 3, "value": "head", "row": 1, "element": 7}
+FIRST |= {"control": "3f80", "candidate": "3f81"}
 
 
-@pytest.mark.parametrize(("a", "b", "expected"), PAIRS)
-def test_the_distance_is_exact_both_ways(a: int, b: int, expected: int | None) -> None:
-    assert distance(a, b, "f32") == distance(b, a, "f32") == expected
-
-
-def test_bf16_is_measured_in_its_own_last_place() -> None:
-    assert distance(0x3F80, 0x3F81, "bf16") == 1
-    assert distance(0x7F80, 0x7F7F, "bf16") is None
-
-
-def test_arrays_are_compared_as_their_elements_are() -> None:
-    a, b = (numpy.array([pair[side] for pair in PAIRS], numpy.uint32) for side in (0, 1))
-    found = compare(a, b, "f32")
-    distances = [gap for _, _, gap in PAIRS]
-    unlike = [index for index, (x, y, _) in enumerate(PAIRS) if x != y]
-    assert (found["compared"], found["differing"], found["first"]) == (len(PAIRS), len(unlike), unlike[0])
-    assert found["max_ulp"] is None
-    assert found["histogram"]["none"] == sum(distances[index] is None for index in unlike)
-    assert sum(found["histogram"].values()) == len(PAIRS)
+def finding(bar: int, share: float | None = None, **told: Any) -> Any:
+    beside = {"compared": 1000, "differing": 0, "max_ulp": 0, "first": None, **told}
+    gate = {"gate": "ulp", "max_ulp": bar} | ({} if share is None else {"share_ppm": share})
+    return ulp.judge(gate, window([arm("A", []), arm("A2", []), arm("B", [], beside={"head": beside})]))
 
 
 @pytest.mark.parametrize(
-    ("candidate", "expected"),
+    ("bar", "share", "told", "expected"),
     [
-        ([0x3F80, 0x4000], {"differing": 0, "max_ulp": 0, "histogram": {"0": 2}, "first": None}),
-        ([0x3F80, 0x4003], {"differing": 1, "max_ulp": 3, "histogram": {"0": 1, "4": 1}, "first": 1}),
-        ([0x3F81, 0x7FC0], {"differing": 2, "max_ulp": None, "histogram": {"1": 1, "none": 1}, "first": 0}),
+        (0, None, {}, "met"),
+        (1, None, {"differing": 3, "max_ulp": 1, "first": FIRST}, "met"),
+        (0, None, {"differing": 3, "max_ulp": 1, "first": FIRST}, "unmet"),
+        (0, None, {"differing": 1, "max_ulp": 0, "first": FIRST}, "met"),  # -0 for +0: other bits, no distance
+        (0, 999, {"differing": 1, "max_ulp": 0, "first": FIRST}, "unmet"),
+        (4, 3000, {"differing": 3, "max_ulp": 1, "first": FIRST}, "met"),
+        (4, 2999, {"differing": 3, "max_ulp": 1, "first": FIRST}, "unmet"),
+        (2**32 - 1, None, {"differing": 1, "max_ulp": None, "first": FIRST}, "unmet"),  # NaN, or overflow
+        (2**32 - 1, None, {"differing": 1000, "max_ulp": None, "unlike": "head is f32 [6, 1]"}, "unmet"),
     ],
 )
-def test_a_comparison_is_told_as_a_receipt_tells_it(candidate: list[int], expected: dict[str, Any]) -> None:
-    control = numpy.array([0x3F80, 0x4000], numpy.uint16)
-    assert compare(control, numpy.array(candidate, numpy.uint16), "bf16") == {"compared": 2} | expected
+def test_the_bar_holds_for_distance_and_for_share(bar: int, share: Any, told: Any, expected: str) -> None:
+    assert finding(bar, share, **told).finding == expected
 
 
-def test_hex_is_read_as_the_number_that_it_spells() -> None:
-    assert (number("3f80"), number("40490fdb"), number("c000000000000000")) == (1.0, 3.1415927410125732, -2.0)
+def test_another_shape_is_named_before_any_value() -> None:
+    says = finding(9, differing=1000, max_ulp=None, unlike="head is f32 [6, 1], the control's f32 [6, 8]").says
+    assert says == "site head: head is f32 [6, 1], the control's f32 [6, 8]"
+
+
+def test_the_first_place_is_named_with_both_values() -> None:
+    says = finding(0, differing=1, max_ulp=1, first=FIRST).says
+    assert "layer 3, head, row 1, element 7: control 3f80 (1), candidate 3f81 (1.00781)" in says
+
+
+def test_a_site_that_was_not_compared_is_void() -> None:
+    gate = {"gate": "ulp", "max_ulp": 9}
+    for beside in ({}, {"head": {"compared": 0, "differing": 0, "max_ulp": 0, "first": None}}):
+        with pytest.raises(Exception, match="was not run beside its control"):
+            ulp.judge(gate, window([arm("B", [], beside=beside)]))

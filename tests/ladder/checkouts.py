@@ -27,7 +27,7 @@ profiles:
       - {{gate: rows}}
       - {{gate: speed, primary: true, metric: step_us, rows: 6, bar: {bar}, rule: point}}
       - {{gate: kernels, launches: 0}}
-"""
+{more}"""
 QUIET = {"step_ns": 10_000_000, "boot_sd_ns": 1_000, "step_sd_ns": 20_000, "effect_ns": -1_000_000, "seed": 3}
 
 
@@ -41,6 +41,7 @@ def card(**other: Any) -> str:
         "boot_s": 30,
         "measure_s": 30,
         "bar": -100,
+        "more": "",
     }
     return CARD.format(**{**values, **other})
 

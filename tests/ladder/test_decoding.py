@@ -1,5 +1,6 @@
 """A decoder as a worker's subject: what is hashed, counted, poisoned and held against what was seen before."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from ladder import forcing, soaking
 from ladder.apart import Apart
 from ladder.decoding import Decoding, _bits
 
@@ -69,6 +71,7 @@ class Decoder:
     drifts: bool = False
     callback: Callable[..., None] | None = None
     steps: int = 0
+    temper: float = 1.0  # what another configuration multiplies its logits by
 
     def new_state(self) -> State:
         return State()
@@ -86,6 +89,7 @@ class Decoder:
         logits[:, int(self.forgets) :] = torch.nn.functional.one_hot((torch.tensor(fed) + 1) % VOCABULARY, VOCABULARY)[
             :, int(self.forgets) :
         ].float()
+        logits *= self.temper
         if self.drifts:
             logits[0, 3] = self.steps / 100
         self.at.site.calls += 1
@@ -100,7 +104,7 @@ class Decoder:
         return SimpleNamespace(**facts, kept=kept, emitted=emitted, drafts=(), experts=[4, 6])
 
 
-def decoding(**decoder: Any) -> Decoding:
+def decoding(temper: float = 1.0, **decoder: Any) -> Decoding:
     table = Table()
     tapes = [SimpleNamespace(name=name, prompt=(1, 2, 3 + at)) for at, name in enumerate(("prose", "code"))]
     return Decoding(
@@ -109,7 +113,8 @@ def decoding(**decoder: Any) -> Decoding:
         tapes=tapes,
         forced=Forced,
         beside_table=lambda *_: table,
-        decoder_of=lambda _: Decoder(table),
+        table_of=lambda _: Table(),
+        decoder_of=lambda bound: Decoder(bound, temper=temper),
         model={"name": "tiny", "checkpoint_sha256": None, "arithmetic": "product"},
         tell=lambda _: None,
     )
@@ -165,6 +170,60 @@ def test_logits_that_move_between_the_passes_are_noticed_at_the_tapes_end() -> N
     assert measure(subject, steps)["moved"] == {"tokens": False, "logits": True}
 
 
+def test_forced_tokens_are_told_with_their_logprobs_and_the_distance_to_another_configuration() -> None:
+    """Against fp64: one logit is 1 and fifteen are 0; the other configuration doubles the one."""
+    subject = decoding(temper=2.0)
+    streams = observe(subject)["streams"]
+    told = subject.force({"rows": 6, "streams": streams, "against": {"parent": {}}})["sidecar"]
+    assert (told["kind"], [tape["tape"] for tape in told["tapes"]]) == ("forced", ["prose", "code"])
+    tape, other = told["tapes"][0], told["tapes"][0]["against"]["parent"]
+    assert tape["token"] == tape["top"] == [(3 + at + 1) % VOCABULARY for at in range(12)]
+    own, theirs = (value - math.log(math.exp(value) + 15) for value in (1.0, 2.0))
+    rest, others = own - 1, theirs - 2
+    kl = math.exp(theirs) * (theirs - own) + 15 * math.exp(others) * (others - rest)
+    assert tape["logprob_nano"] == [round(own * 1e9)] * 12
+    assert other["logprob_nano"] == [round(theirs * 1e9)] * 12
+    assert other["kl_nano"] == [pytest.approx(kl * 1e9, abs=1)] * 12
+    assert tape["logits"] != other["logits"]
+
+
+def test_what_is_no_number_has_no_logprob() -> None:
+    told = forcing.tape("prose", [0], torch.full((1, 4), torch.nan), {}, lambda rows: [])
+    assert told["logprob_nano"] == [None]
+
+
+def test_a_step_that_changes_from_call_to_call_is_counted() -> None:
+    for drifts in (False, True):
+        subject = decoding(drifts=drifts)
+        observe(subject)
+        told = subject.repeat({"rows": 6, "calls": 8})["repeat"]
+        assert (told["calls"], told["differing"] > 0, told["first"] is not None) == (8, drifts, drifts)
+
+
+class Counting:
+    """A site that gives another output at every hundredth call."""
+
+    def __init__(self, late: bool) -> None:
+        self.late, self.calls, self.buffers = late, 0, (torch.zeros(2, 3),)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        self.buffers[0].copy_(x)
+        if self.late and self.calls % 100 == 0:
+            self.buffers[0][1, 2] = torch.nextafter(self.buffers[0][1, 2], torch.tensor(9.0))
+        return self.buffers[0]
+
+
+@pytest.mark.parametrize(("late", "differing", "first"), [(False, 0, None), (True, 9, 98)])
+def test_every_hundredth_unlike_call_of_a_soak_is_counted(late: bool, differing: int, first: int | None) -> None:
+    kept = soaking.Kept(Counting(late))
+    x = torch.ones(2, 3)
+    kept(x)
+    x.zero_()  # what is kept is a copy
+    told = soaking.soak(kept, 950, lambda calls: None)
+    assert (told["calls"], told["differing"], told["first"]) == (950, differing, first)
+
+
 def test_a_tape_of_another_arm_is_compared_only_as_far_as_it_is_ones_own() -> None:
     subject = decoding()
     steps = observe(subject)["streams"][0]
@@ -186,6 +245,23 @@ def test_the_first_unlike_element_is_told_with_its_place_and_both_values() -> No
     apart.add(*_bits(control), *_bits(candidate), {"tape": "prose"})
     assert apart.first == {"tape": "prose", "row": 1, "element": 2, "control": "3f80", "candidate": "3f81"}
     assert (apart.differing, apart.max_ulp, apart.histogram) == (1, 1, {"0": 14, "1": 1})
+
+
+def test_another_shape_or_dtype_is_told_in_words_and_no_value_is_compared() -> None:
+    reference = torch.ones(6, 8)
+    others = {"[6, 1]": reference[:, :1], "[48]": reference.flatten(), "[]": reference[0, 0], "f64": reference.double()}
+    for named, other in others.items():
+        apart = Apart()
+        apart.add(*_bits(reference), *_bits(other), {"value": "head"})
+        assert apart.told()["unlike"].startswith("head is f") and named in apart.told()["unlike"]
+        assert apart.max_ulp is None and apart.differing == 48
+
+
+def test_infinities_and_nan_are_counted_on_either_side() -> None:
+    apart, control = Apart(), torch.tensor([[1.0, torch.inf, torch.nan]])
+    apart.add(*_bits(control), *_bits(torch.tensor([[1.0, -torch.inf, torch.nan]])), {})
+    assert apart.told()["nonfinite"] == [2, 2]
+    assert (apart.differing, apart.max_ulp) == (1, None)
 
 
 def test_whole_numbers_that_differ_have_no_distance() -> None:

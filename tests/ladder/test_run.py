@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ladder import ledger, lock, progress, verdict
+from ladder.errors import BadCard
 from ladder.report import Outcome
 from ladder.run import run
 from tests.ladder import checkouts
@@ -82,6 +83,43 @@ def test_the_answer_tells_the_difference_in_ms_the_findings_the_records_and_the_
     assert re.search(r"6 rows: -\d\.\d+ ms \(-1\.\d+ to -0\.9\d+\); control \d+\.\d+ ms, candidate \d\.\d+ ms", text)
     assert "met       bits" in text and f"receipts/{RUNG}/" in text and "standing  demo (cpu): PASS" in text
     assert "script: not a measurement" in text
+
+
+MORE = [
+    ("{gate: ulp, max_ulp: 1}", {"beside": {"B": {"differing": 9, "max_ulp": 1}}}, "PASS"),
+    ("{gate: ulp, max_ulp: 1}", {"beside": {"B": {"differing": 9, "max_ulp": 2}}}, "FAIL"),
+    ("{gate: ulp, max_ulp: 1}", {}, "INVALID"),
+    ("{gate: drift, max_dlogprob: 0.01}", {}, "PASS"),
+    ("{gate: drift, max_dlogprob: 0.01}", {"drift": {"B": {"dlogprob_nano": 10_000_001}}}, "FAIL"),
+    ("{gate: drift, mean_kl: 0.001}", {"drift": {"B": {"kl_nano": 1_000_001}}}, "FAIL"),
+    ("{gate: drift, flips: 1}", {"drift": {"B": {"flips": 1}}}, "FAIL"),  # one on each of eight tapes
+    ("{gate: drift, max_dlogprob: 0.01}", {"drift": {"A2": {"dlogprob_nano": 20_000_000}}}, "INCONCLUSIVE"),
+    ("{gate: soak, calls: 1000}", {}, "PASS"),
+    ("{gate: soak, calls: 1000}", {"soak": {"B2": {"differing": 1, "first": 12}}}, "FAIL"),
+    ("{gate: bits, over: [logits], repeat: 32}", {"repeat": {"B": {"differing": 1, "first": 7}}}, "FAIL"),
+    ("{gate: bits, over: [logits], repeat: 32}", {}, "PASS"),
+    ("{gate: no_worse, metric: step_us, rows: 1, within: 100, by_tape: true}", {}, "PASS"),
+    ("{gate: budget, peak_mib: 10000, boot_s: 60}", {}, "PASS"),
+    ("{gate: budget, peak_mib: 1}", {}, "FAIL"),
+]
+
+
+@pytest.mark.parametrize(("gate", "script", "outcome"), MORE)
+def test_every_gate_is_asked_of_what_the_arms_left(root: Path, gate: str, script: Any, outcome: str) -> None:
+    found = played(root, script, more=f"      - {gate}\n")
+    assert found.outcome == outcome, found.text
+    assert is_sound(root, found)
+
+
+def test_what_a_gate_asks_for_is_asked_in_sequence_too(root: Path) -> None:
+    more = "      - {gate: drift, flips: 0}\n      - {gate: soak, calls: 100}\n"
+    assert played(root, design="A-B-A2", more=more).outcome == "PASS"
+
+
+def test_a_vacuous_gate_is_refused_before_anything_is_opened(root: Path) -> None:
+    with pytest.raises(BadCard, match=r"gates\[5\]: vacuous: it lets zeros through"):
+        played(root, more="      - {gate: drift, max_dlogprob: 50}\n")
+    assert not (root / "receipts").exists()
 
 
 def test_a_slower_candidate_fails(root: Path) -> None:
