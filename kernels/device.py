@@ -1,0 +1,71 @@
+"""What Triton kernels share: the language, the fixed order of sums, and roundings that every machine does alike.
+
+Where Triton is not installed a kernel's file can still be imported and read; naming the kernel says what is missing
+(kernels/address.py). Launches of kernels that claim 'bits' pass `**EXACT`: without it the compiler may fuse a
+product into a sum.
+
+Traps that these functions step around: `/` and `tl.sqrt` are approximate on f32 (`tl.div_rn`, `tl.sqrt_rn` are not),
+`tl.sum` adds in an order of the compiler's, `tl.exp` on f32 is a machine's own, and the interpreter cuts f32 to bf16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _as_it_is(function: Any) -> Any:
+    """Where there is no Triton: nothing can be launched."""
+    return function
+
+
+try:
+    import triton
+    import triton.language as tl
+except ModuleNotFoundError as missing:
+    if missing.name != "triton":
+        raise
+    triton = tl = None
+
+jit: Any = triton.jit if triton else _as_it_is
+EXACT = {"enable_fp_fusion": False}
+ROWS = 8  # the one row tile, for one to eight rows
+
+
+@jit
+def halves(v, COUNT: tl.constexpr):
+    """Sum of each 32: v [COUNT, 32] f32 -> [COUNT] f32, element i with i + 16, then + 8, 4, 2, 1."""
+    a, b = tl.split(tl.permute(tl.reshape(v, (COUNT, 2, 16)), (0, 2, 1)))
+    a, b = tl.split(tl.permute(tl.reshape(a + b, (COUNT, 2, 8)), (0, 2, 1)))
+    a, b = tl.split(tl.permute(tl.reshape(a + b, (COUNT, 2, 4)), (0, 2, 1)))
+    a, b = tl.split(tl.permute(tl.reshape(a + b, (COUNT, 2, 2)), (0, 2, 1)))
+    a, b = tl.split(a + b)
+    return a + b
+
+
+@jit
+def ascending(sums, COUNT: tl.constexpr):
+    """The first COUNT of sums [PADDED] f32 added one after another -> [1] f32."""
+    acc = tl.gather(sums, tl.zeros((1,), tl.int32), 0)
+    for block in range(1, COUNT):
+        acc += tl.gather(sums, tl.full((1,), block, tl.int32), 0)
+    return acc
+
+
+@jit
+def bf16_round(v):
+    """The nearest bf16, ties to even, of f32 values, as f32; NaN stays NaN."""
+    bits = v.to(tl.int32, bitcast=True)
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & -65536
+    return tl.where(v == v, bits.to(tl.float32, bitcast=True), v)
+
+
+@jit
+def rounded(v, like):
+    """f32 values rounded to the element type of the pointer `like`, bf16 or f32, as f32."""
+    return bf16_round(v) if like.dtype.element_ty == tl.bfloat16 else v
+
+
+@jit
+def rsqrt(v):
+    """1 / sqrt(v), two correctly rounded operations, as kernels/elementary.py has it."""
+    return tl.div_rn(1.0, tl.sqrt_rn(v))

@@ -1,0 +1,77 @@
+"""Compiles what Triton kernels launch on their cases, for every architecture, without a device.
+
+`python -m tests.kernels.compiled` prints a line of JSON a launch and architecture: the kernel's address, the
+function, the architecture, its cubin's bytes, and how many fused multiply-adds of f32 its PTX holds. Launches are
+caught where they would go to the device, so each is compiled with the types, constants and alignments it has there.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile, make_backend
+from triton.runtime.jit import JITFunction, create_function_from_signature
+
+from tests.kernels.trial import pairs, run
+
+TARGETS = {"sm_90a": 90, "sm_100a": 100, "sm_103a": 103, "sm_120a": 120}
+Launch = tuple[JITFunction, tuple[Any, ...], dict[str, Any]]
+
+
+def launches(address: str, case: Any) -> list[Launch]:
+    """Every launch of a kernel on a case, in order; none of them runs."""
+    caught: list[Launch] = []
+
+    def catch(function: JITFunction, *arguments: Any, grid: Any, warmup: bool, **options: Any) -> None:
+        caught.append((function, arguments, options))
+
+    real, JITFunction.run = JITFunction.run, catch
+    try:
+        run(address, case)
+    finally:
+        JITFunction.run = real
+    return caught
+
+
+def compiled(launch: Launch, capability: int) -> Any:
+    """The kernel as this launch would compile it on a device of this capability."""
+    function, arguments, options = launch
+    target = GPUTarget("cuda", capability, 32)
+    backend = make_backend(target)
+    bind = create_function_from_signature(function.signature, function.params, backend)
+    bound, specialization, kept = bind(*arguments, **options, debug=False)
+    made, signature, constants, attributes = function._pack_args(backend, kept, bound, specialization, kept)
+    return compile(ASTSource(function, signature, constants, attributes), target=target, options=made.__dict__)
+
+
+def functions(addresses: set[str] | None = None) -> Iterator[tuple[str, Launch]]:
+    """One launch of each function of each kernel: the first on its cases."""
+    for address, case in pairs(triton=True):
+        if addresses is None or address in addresses:
+            yield from ((address, launch) for launch in launches(address, case))
+
+
+def main() -> None:
+    done = set()
+    for address, launch in functions(set(sys.argv[1:]) or None):
+        function = launch[0]
+        if (address, function.__name__) in done:
+            continue
+        done.add((address, function.__name__))
+        for name, capability in TARGETS.items():
+            kernel = compiled(launch, capability)
+            facts = {
+                "address": address,
+                "function": function.__name__,
+                "target": name,
+                "entry": f".target {name}" in kernel.asm["ptx"],
+                "cubin_bytes": len(kernel.asm["cubin"]),
+                "fused": kernel.asm["ptx"].count("fma.rn.f32"),
+            }
+            print(json.dumps(facts), flush=True)
+
+
+if __name__ == "__main__":
+    main()
