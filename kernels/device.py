@@ -20,12 +20,13 @@ def _as_it_is(function: Any) -> Any:
 
 try:
     import triton
-    import triton.language as tl
+    import triton.language
 except ModuleNotFoundError as missing:
     if missing.name != "triton":
         raise
-    triton = tl = None
+    triton = None
 
+tl: Any = triton.language if triton else None
 jit: Any = triton.jit if triton else _as_it_is
 EXACT = {"enable_fp_fusion": False}
 ROWS = 8  # the one row tile, for one to eight rows
@@ -63,6 +64,25 @@ def bf16_round(v):
 def rounded(v, like):
     """f32 values rounded to the element type of the pointer `like`, bf16 or f32, as f32."""
     return bf16_round(v) if like.dtype.element_ty == tl.bfloat16 else v
+
+
+@jit
+def exp(v):
+    """exp(v) of f32, rounded once from double precision, as kernels/elementary.py has it."""
+    return tl.exp(v.to(tl.float64)).to(tl.float32)
+
+
+@jit
+def sigmoid(v):
+    """1 / (1 + exp(-v)) of f32, rounded once from double precision."""
+    return (1.0 / (1.0 + tl.exp(-v.to(tl.float64)))).to(tl.float32)
+
+
+@jit
+def silu(v):
+    """v / (1 + exp(-v)) of f32, rounded once from double precision."""
+    wide = v.to(tl.float64)
+    return (wide / (1.0 + tl.exp(-wide))).to(tl.float32)
 
 
 @jit
