@@ -23,7 +23,7 @@ from kernels.hyper_mix import reference as hyper_mix
 from kernels.hyper_mix.sinkhorn import Mix
 from kernels.index_scores import reference as index_scores
 from kernels.linear import reference as linear
-from kernels.matrix import Matrix
+from kernels.matrix import Matrix, fp4_values
 from kernels.rmsnorm import reference as rmsnorm
 from kernels.rotate import reference as rotate
 from kernels.router import reference as router
@@ -36,7 +36,6 @@ from runtime.cache import Cache, Layout
 from runtime.config import Yarn, named
 from runtime.engram import hash_of
 from runtime.sites import bind
-from runtime.weights import fp4_values
 from tests.runtime.published import TOKEN_MAP, config, numbers, weights
 
 EPS = 1e-20

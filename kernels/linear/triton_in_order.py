@@ -1,0 +1,69 @@
+"""A linear layer that reads the weight as stored and keeps the reference's order of sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from kernels.device import EXACT, ROWS, jit, tl
+from kernels.linear.tile import COLUMNS, Packed, in_order, pack, store
+from kernels.matrix import Matrix
+
+CLAIM = "bits"
+
+
+def prepare(weights: Sequence[Matrix]) -> tuple[Packed, ...]:
+    """The stored bytes; nothing is widened."""
+    return tuple(pack(matrix) for matrix in weights)
+
+
+def run(out: Tensor, x: Tensor, weight: Packed) -> None:
+    """As `linear/reference`: Q8, decoding, products and sums in one launch, on the ordinary arithmetic units.
+
+    x       [R, K] bf16 or f32, R up to 8
+    weight  [N, K] as stored, K a multiple of 32
+    out     [R, N] bf16 or f32
+
+    f32 sums over K by 32-blocks: halves inside, blocks ascending; depends on K alone. One tile of eight rows,
+    masked, whatever R. Reads the weight once: KN (1 + 1/1024) bytes as FP8, KN/2 (1 + 1/16) as FP4, 2KN as bf16.
+    Source: written here.
+    """
+    assert len(x) <= ROWS and x.stride(-1) == 1 and out.stride(-1) == 1
+    _linear[(weight.tiles,)](
+        out,
+        out.stride(0),
+        x,
+        x.stride(0),
+        len(x),
+        weight.codes,
+        weight.scales,
+        N=weight.n,
+        K=weight.k,
+        KIND=weight.kind,
+        QUANTISE=weight.quantise,
+        ROWS=ROWS,
+        COLUMNS=COLUMNS,
+        **EXACT,
+    )
+
+
+@jit
+def _linear(
+    out,
+    out_stride,
+    x,
+    x_stride,
+    rows,
+    codes,
+    scales,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    KIND: tl.constexpr,
+    QUANTISE: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    n = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    v = in_order(x, rows, x_stride, codes, scales, n, N, K, KIND, QUANTISE, ROWS, COLUMNS)
+    store(out, v, rows, out_stride, n, N, ROWS)
