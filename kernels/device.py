@@ -30,6 +30,18 @@ tl: Any = triton.language if triton else None
 jit: Any = triton.jit if triton else _as_it_is
 EXACT = {"enable_fp_fusion": False}
 ROWS = 8  # the one row tile, for one to eight rows
+PIECE = 1024  # most elements of a program that needs no neighbours
+
+
+def power_of_two(size: int) -> int:
+    """The least power of two that is not below `size`: what a tile's side has to be."""
+    return 1 << (size - 1).bit_length()
+
+
+def piece(width: int) -> tuple[int, int]:
+    """A tile for elementwise work on `width` elements, and how many of them cover it."""
+    block = min(PIECE, power_of_two(width))
+    return block, -(-width // block)
 
 
 @jit
