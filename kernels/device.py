@@ -98,6 +98,17 @@ def silu(v):
 
 
 @jit
+def softplus(v):
+    """log(1 + exp(v)) of f32, rounded once from double precision."""
+    wide = v.to(tl.float64)
+    t = tl.exp(-tl.abs(wide))
+    u = 1.0 + t
+    # Double precision has no log1p here; what 1 + t loses of a small t, the quotient gives back.
+    log1p = tl.where(u == 1.0, t, tl.log(u) * (t / tl.where(u == 1.0, 1.0, u - 1.0)))
+    return (tl.maximum(wide, 0.0) + log1p).to(tl.float32)
+
+
+@jit
 def rsqrt(v):
     """1 / sqrt(v), two correctly rounded operations, as kernels/elementary.py has it."""
     return tl.div_rn(1.0, tl.sqrt_rn(v))
