@@ -1,4 +1,4 @@
-"""Hyper-connection coefficients in two launches: block sums on the whole device, then everything else in one program."""
+"""Hyper-connection coefficients in two launches: block sums on the whole device, then the rest in one program."""
 
 from __future__ import annotations
 
