@@ -25,9 +25,7 @@ class Laid(NamedTuple):
 
 def prepare(weights: Sequence[Mix]) -> tuple[Laid, ...]:
     """fn turned, so that a block's weights lie together, once."""
-    return tuple(
-        Laid(mix.fn.t().contiguous(), mix, room(len(mix.fn) // 32, COLUMNS, mix.fn.device)) for mix in weights
-    )
+    return tuple(Laid(mix.fn.t().contiguous(), mix, room(len(mix.fn) // 32, COLUMNS, mix.fn.device)) for mix in weights)
 
 
 def run(pre: Tensor, post: Tensor, comb: Tensor, h: Tensor, laid: Laid) -> None:

@@ -35,9 +35,7 @@ def run(out: Tensor, x: Tensor, cos: Tensor, sin: Tensor, codec: str) -> None:
 
 
 @jit
-def _rotate(
-    out, x, cos, sin, vectors, K: tl.constexpr, P: tl.constexpr, VECTORS: tl.constexpr, CODEC: tl.constexpr
-):
+def _rotate(out, x, cos, sin, vectors, K: tl.constexpr, P: tl.constexpr, VECTORS: tl.constexpr, CODEC: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     place = (row * vectors + tl.program_id(1) * VECTORS) * K + tl.arange(0, VECTORS * K)
     v = tl.load(x + place).to(tl.float32)
