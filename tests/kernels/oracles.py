@@ -43,4 +43,19 @@ def linear(x: Tensor, matrix: Matrix) -> list[tuple[Tensor, Tensor]]:
     return [product(matrix.input(x), matrix.wt)]
 
 
-ORACLES: dict[str, Callable[..., list[tuple[Tensor, Tensor]]]] = {"linear": linear, "head": linear}
+def grouped_linear(x: Tensor, matrix: Matrix) -> list[tuple[Tensor, Tensor]]:
+    groups, k, _ = matrix.wt.shape
+    exact, size = product(matrix.input(x).unflatten(-1, (groups, k)).transpose(0, 1), matrix.wt)
+    return [(exact.transpose(0, 1).flatten(1), size.transpose(0, 1).flatten(1))]
+
+
+def attn_in(x: Tensor, *matrices: Matrix) -> list[tuple[Tensor, Tensor]]:
+    return [product(matrix.input(x), matrix.wt) for matrix in matrices]
+
+
+ORACLES: dict[str, Callable[..., list[tuple[Tensor, Tensor]]]] = {
+    "linear": linear,
+    "head": linear,
+    "grouped_linear": grouped_linear,
+    "attn_in": attn_in,
+}
