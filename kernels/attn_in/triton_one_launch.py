@@ -75,7 +75,9 @@ def _project(
     live = row < rows
     for i in tl.static_range(len(N)):
         if (tile >= FIRST[i]) & (tile < FIRST[i + 1]):
+            width: tl.constexpr = N[i]
+            kind: tl.constexpr = KIND[i]
+            quantise: tl.constexpr = QUANTISE[i]
             n = (tile - FIRST[i]) * COLUMNS + tl.arange(0, COLUMNS)
-            at = row * x_stride
-            v = in_order(x, at, live, codes[i], scales[i], n, N[i], K, KIND[i], QUANTISE[i], ROWS, COLUMNS)
-            store(outputs[i], v, row * strides[i], live, n, N[i])
+            v = in_order(x, row * x_stride, live, codes[i], scales[i], n, width, K, kind, quantise, ROWS, COLUMNS)
+            store(outputs[i], v, row * strides[i], live, n, width)

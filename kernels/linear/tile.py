@@ -128,13 +128,8 @@ def in_order(
     COLUMNS: tl.constexpr,
 ):
     """Rows of x times weight rows n [COLUMNS] -> [ROWS, COLUMNS] f32 in the order of kernels/order.py."""
-    acc = block_sum(
-        input_block(x, at, live, 0, ROWS, QUANTISE),
-        weight_block(codes, scales, n, 0, N, K, KIND),
-        ROWS,
-        COLUMNS,
-    )
-    for block in range(1, K // 32):
+    acc = tl.full((ROWS, COLUMNS), -0.0, tl.float32)  # what leaves every first addend as it is, -0 too
+    for block in range(K // 32):
         v = input_block(x, at, live, block, ROWS, QUANTISE)
         acc += block_sum(v, weight_block(codes, scales, n, block, N, K, KIND), ROWS, COLUMNS)
     return acc
