@@ -77,32 +77,32 @@ def scale_of(code):
 
 
 @jit
-def input_block(x, at, live, block, ROWS: tl.constexpr, QUANTISE: tl.constexpr):
-    """Columns 32 * block .. + 31 of the rows that begin `at` [ROWS] in x -> [ROWS, 32] f32, zeros where none is."""
-    k = block * 32 + tl.arange(0, 32)
+def input_block(x, at, live, block, ROWS: tl.constexpr, WIDTH: tl.constexpr, QUANTISE: tl.constexpr):
+    """Block `block` of WIDTH columns of the rows that begin `at` [ROWS] in x -> [ROWS, WIDTH] f32, 0 where none is."""
+    k = block * WIDTH + tl.arange(0, WIDTH)
     v = tl.load(x + at[:, None] + k[None, :], mask=live[:, None], other=0).to(tl.float32)
     if QUANTISE:
-        v = q8(v, ROWS)
+        count: tl.constexpr = ROWS * WIDTH // 32
+        v = tl.reshape(q8(tl.reshape(v, (count, 32)), count), (ROWS, WIDTH))
     return v
 
 
 @jit
-def weight_block(codes, scales, n, block, N: tl.constexpr, K: tl.constexpr, KIND: tl.constexpr):
-    """Rows n [COLUMNS] and columns 32 * block .. + 31 of a stored weight [N, K] -> [COLUMNS, 32] f32."""
-    k = block * 32 + tl.arange(0, 32)
+def weight_block(codes, scales, n, block, N: tl.constexpr, K: tl.constexpr, WIDTH: tl.constexpr, KIND: tl.constexpr):
+    """Rows n [COLUMNS] and block `block` of WIDTH columns of a stored weight [N, K] -> [COLUMNS, WIDTH] f32."""
+    k = (block * WIDTH + tl.arange(0, WIDTH))[None, :]
     row, inside = n.to(tl.int64)[:, None], (n < N)[:, None]
     if KIND == "fp4":
-        pair = tl.load(codes + row * (K // 2) + (k // 2)[None, :], mask=inside, other=0).to(tl.int32)
-        code = pair >> ((k % 2) * 4)[None, :]
+        code = tl.load(codes + row * (K // 2) + k // 2, mask=inside, other=0).to(tl.int32) >> (k % 2 * 4)
         bits = ((code & 8) << 28) | ((code & 7) << 22)
-        scale = tl.load(scales + n.to(tl.int64) * (K // 32) + block, mask=n < N, other=127)
-        return bits.to(tl.float32, bitcast=True) * (2.0**126) * scale_of(scale)[:, None]
+        scale = tl.load(scales + row * (K // 32) + k // 32, mask=inside, other=127)
+        return bits.to(tl.float32, bitcast=True) * (2.0**126) * scale_of(scale)
     if KIND == "fp8":
-        code = tl.load(codes + row * K + k[None, :], mask=inside, other=0).to(tl.int32)
+        code = tl.load(codes + row * K + k, mask=inside, other=0).to(tl.int32)
         bits = ((code & 128) << 24) | ((code & 127) << 20)
-        scale = tl.load(scales + (n // 32) * (K // 32) + block, mask=n < N, other=127)
-        return bits.to(tl.float32, bitcast=True) * (2.0**120) * scale_of(scale)[:, None]
-    return tl.load(codes + row * K + k[None, :], mask=inside, other=0).to(tl.float32)
+        scale = tl.load(scales + row // 32 * (K // 32) + k // 32, mask=inside, other=127)
+        return bits.to(tl.float32, bitcast=True) * (2.0**120) * scale_of(scale)
+    return tl.load(codes + row * K + k, mask=inside, other=0).to(tl.float32)
 
 
 @jit
@@ -130,8 +130,8 @@ def in_order(
     """Rows of x times weight rows n [COLUMNS] -> [ROWS, COLUMNS] f32 in the order of kernels/order.py."""
     acc = tl.full((ROWS, COLUMNS), -0.0, tl.float32)  # what leaves every first addend as it is, -0 too
     for block in range(K // 32):
-        v = input_block(x, at, live, block, ROWS, QUANTISE)
-        acc += block_sum(v, weight_block(codes, scales, n, block, N, K, KIND), ROWS, COLUMNS)
+        v = input_block(x, at, live, block, ROWS, 32, QUANTISE)
+        acc += block_sum(v, weight_block(codes, scales, n, block, N, K, 32, KIND), ROWS, COLUMNS)
     return acc
 
 
