@@ -1,7 +1,8 @@
 """Finds a kernel by its address `operation/kernel`: the file system is the registry.
 
 A kernel module holds
-  CLAIM  'bits' (equal to the reference, bit for bit) or 'ulp:N' (within N ulp of the output's dtype)
+  CLAIM  'bits' (equal to the reference, bit for bit) or 'ulp:bf16=N,f32=M' (outputs of that dtype within so many
+         ulp of the exact value)
   run    run(*outputs, *inputs, *weights): writes every element of the outputs' rows, keeps nothing
 and may hold
   prepare  prepare(weights) -> the weights in the layout it wants, once, when it is bound

@@ -86,15 +86,14 @@ def exp(v):
 
 @jit
 def sigmoid(v):
-    """1 / (1 + exp(-v)) of f32, rounded once from double precision."""
-    return (1.0 / (1.0 + tl.exp(-v.to(tl.float64)))).to(tl.float32)
+    """1 / (1 + exp(-v)) of f32, as kernels/elementary.py has it."""
+    return tl.div_rn(1.0, 1.0 + exp(-v))
 
 
 @jit
 def silu(v):
-    """v / (1 + exp(-v)) of f32, rounded once from double precision."""
-    wide = v.to(tl.float64)
-    return (wide / (1.0 + tl.exp(-wide))).to(tl.float32)
+    """v / (1 + exp(-v)) of f32, as kernels/elementary.py has it."""
+    return tl.div_rn(v, 1.0 + exp(-v))
 
 
 @jit

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kernels.device import halves, jit, rounded, tl
+from kernels.device import EXACT, ROWS, halves, jit, rounded, tl
 from kernels.matrix import Matrix
 
 COLUMNS = 32
@@ -77,32 +77,32 @@ def scale_of(code):
 
 
 @jit
-def input_block(x, rows, stride, block, ROWS: tl.constexpr, QUANTISE: tl.constexpr):
-    """Columns 32 * block .. + 31 of x [rows, stride] -> [ROWS, 32] f32, zeros where there is no row."""
-    row = tl.arange(0, ROWS)[:, None]
-    v = tl.load(x + row * stride + block * 32 + tl.arange(0, 32)[None, :], mask=row < rows, other=0).to(tl.float32)
+def input_block(x, at, live, block, ROWS: tl.constexpr, WIDTH: tl.constexpr, QUANTISE: tl.constexpr):
+    """Block `block` of WIDTH columns of the rows that begin `at` [ROWS] in x -> [ROWS, WIDTH] f32, 0 where none is."""
+    k = block * WIDTH + tl.arange(0, WIDTH)
+    v = tl.load(x + at[:, None] + k[None, :], mask=live[:, None], other=0).to(tl.float32)
     if QUANTISE:
-        v = q8(v, ROWS)
+        count: tl.constexpr = ROWS * WIDTH // 32
+        v = tl.reshape(q8(tl.reshape(v, (count, 32)), count), (ROWS, WIDTH))
     return v
 
 
 @jit
-def weight_block(codes, scales, n, block, N: tl.constexpr, K: tl.constexpr, KIND: tl.constexpr):
-    """Rows n [COLUMNS] and columns 32 * block .. + 31 of a stored weight [N, K] -> [COLUMNS, 32] f32."""
-    k = block * 32 + tl.arange(0, 32)
+def weight_block(codes, scales, n, block, N: tl.constexpr, K: tl.constexpr, WIDTH: tl.constexpr, KIND: tl.constexpr):
+    """Rows n [COLUMNS] and block `block` of WIDTH columns of a stored weight [N, K] -> [COLUMNS, WIDTH] f32."""
+    k = (block * WIDTH + tl.arange(0, WIDTH))[None, :]
     row, inside = n.to(tl.int64)[:, None], (n < N)[:, None]
     if KIND == "fp4":
-        pair = tl.load(codes + row * (K // 2) + (k // 2)[None, :], mask=inside, other=0).to(tl.int32)
-        code = pair >> ((k % 2) * 4)[None, :]
+        code = tl.load(codes + row * (K // 2) + k // 2, mask=inside, other=0).to(tl.int32) >> (k % 2 * 4)
         bits = ((code & 8) << 28) | ((code & 7) << 22)
-        scale = tl.load(scales + n.to(tl.int64) * (K // 32) + block, mask=n < N, other=127)
-        return bits.to(tl.float32, bitcast=True) * (2.0**126) * scale_of(scale)[:, None]
+        scale = tl.load(scales + row * (K // 32) + k // 32, mask=inside, other=127)
+        return bits.to(tl.float32, bitcast=True) * (2.0**126) * scale_of(scale)
     if KIND == "fp8":
-        code = tl.load(codes + row * K + k[None, :], mask=inside, other=0).to(tl.int32)
+        code = tl.load(codes + row * K + k, mask=inside, other=0).to(tl.int32)
         bits = ((code & 128) << 24) | ((code & 127) << 20)
-        scale = tl.load(scales + (n // 32) * (K // 32) + block, mask=n < N, other=127)
-        return bits.to(tl.float32, bitcast=True) * (2.0**120) * scale_of(scale)[:, None]
-    return tl.load(codes + row * K + k[None, :], mask=inside, other=0).to(tl.float32)
+        scale = tl.load(scales + row // 32 * (K // 32) + k // 32, mask=inside, other=127)
+        return bits.to(tl.float32, bitcast=True) * (2.0**120) * scale_of(scale)
+    return tl.load(codes + row * K + k, mask=inside, other=0).to(tl.float32)
 
 
 @jit
@@ -115,8 +115,8 @@ def block_sum(x, w, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 @jit
 def in_order(
     x,
-    rows,
-    stride,
+    at,
+    live,
     codes,
     scales,
     n,
@@ -127,22 +127,82 @@ def in_order(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """x [rows, K of stride] times weight rows n [COLUMNS] -> [ROWS, COLUMNS] f32 in the order of kernels/order.py."""
-    acc = block_sum(
-        input_block(x, rows, stride, 0, ROWS, QUANTISE),
-        weight_block(codes, scales, n, 0, N, K, KIND),
-        ROWS,
-        COLUMNS,
-    )
-    for block in range(1, K // 32):
-        v = input_block(x, rows, stride, block, ROWS, QUANTISE)
-        acc += block_sum(v, weight_block(codes, scales, n, block, N, K, KIND), ROWS, COLUMNS)
+    """Rows of x times weight rows n [COLUMNS] -> [ROWS, COLUMNS] f32 in the order of kernels/order.py."""
+    acc = tl.full((ROWS, COLUMNS), -0.0, tl.float32)  # what leaves every first addend as it is, -0 too
+    for block in range(K // 32):
+        v = input_block(x, at, live, block, ROWS, 32, QUANTISE)
+        acc += block_sum(v, weight_block(codes, scales, n, block, N, K, 32, KIND), ROWS, COLUMNS)
     return acc
 
 
 @jit
-def store(out, v, rows, stride, n, N: tl.constexpr, ROWS: tl.constexpr):
-    """Columns n of out [rows, stride] from v [ROWS, COLUMNS] f32, rounded to the output's dtype."""
-    row = tl.arange(0, ROWS)[:, None]
+def store(out, v, at, live, n, N: tl.constexpr):
+    """Columns n of the rows that begin `at` in out, from v [ROWS, COLUMNS] f32, rounded to the output's dtype."""
     kept = rounded(v, out).to(out.dtype.element_ty)
-    tl.store(out + row * stride + n[None, :], kept, mask=(row < rows) & (n < N)[None, :])
+    tl.store(out + at[:, None] + n[None, :], kept, mask=live[:, None] & (n < N)[None, :])
+
+
+@jit
+def part(codes, scales, index, N: tl.constexpr, K: tl.constexpr, KIND: tl.constexpr):
+    """Where the weight `index` of several [N, K] begins: its codes and scales."""
+    size = index.to(tl.int64) * N * K
+    if KIND == "fp4":
+        return codes + size // 2, scales + size // 32
+    if KIND == "fp8":
+        return codes + size, scales + size // 1024
+    return codes + size, scales
+
+
+def launch(out: Tensor, x: Tensor, weight: Packed, through: Tensor | None = None) -> None:
+    """Rows times a weight, or groups of their columns times a weight each, in one launch.
+
+    x        [R, G * K] bf16 or f32, R up to 8
+    weight   [N, K] as stored, or [G, N, K]
+    out      [R, G * N] bf16 or f32; rounded to the dtype of `through` on the way, where that is given
+    """
+    groups = weight.codes.shape[0] if weight.codes.dim() == 3 else 1
+    assert len(x) <= ROWS and x.stride(-1) == 1 and out.stride(-1) == 1
+    assert groups == 1 or weight.kind != "fp8" or weight.n % 32 == 0, "a scale's tile reaches over two groups"
+    _columns[(weight.tiles, groups)](
+        out,
+        out.stride(0),
+        x,
+        x.stride(0),
+        len(x),
+        weight.codes,
+        weight.scales,
+        out if through is None else through,
+        N=weight.n,
+        K=weight.k,
+        KIND=weight.kind,
+        QUANTISE=weight.quantise,
+        ROWS=ROWS,
+        COLUMNS=COLUMNS,
+        **EXACT,
+    )
+
+
+@jit
+def _columns(
+    out,
+    out_stride,
+    x,
+    x_stride,
+    rows,
+    codes,
+    scales,
+    through,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    KIND: tl.constexpr,
+    QUANTISE: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    group = tl.program_id(1)
+    row = tl.arange(0, ROWS)
+    n = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    codes, scales = part(codes, scales, group, N, K, KIND)
+    at = row * x_stride + group * K
+    v = in_order(x, at, row < rows, codes, scales, n, N, K, KIND, QUANTISE, ROWS, COLUMNS)
+    store(out, rounded(v, through), row * out_stride + group * N, row < rows, n, N)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from kernels.device import EXACT, ROWS, jit, tl
-from kernels.linear.tile import COLUMNS, Packed, in_order, pack, store
+from kernels.linear.tile import Packed, launch, pack
 from kernels.matrix import Matrix
 
 CLAIM = "bits"
@@ -29,41 +28,4 @@ def run(out: Tensor, x: Tensor, weight: Packed) -> None:
     masked, whatever R. Reads the weight once: KN (1 + 1/1024) bytes as FP8, KN/2 (1 + 1/16) as FP4, 2KN as bf16.
     Source: written here.
     """
-    assert len(x) <= ROWS and x.stride(-1) == 1 and out.stride(-1) == 1
-    _linear[(weight.tiles,)](
-        out,
-        out.stride(0),
-        x,
-        x.stride(0),
-        len(x),
-        weight.codes,
-        weight.scales,
-        N=weight.n,
-        K=weight.k,
-        KIND=weight.kind,
-        QUANTISE=weight.quantise,
-        ROWS=ROWS,
-        COLUMNS=COLUMNS,
-        **EXACT,
-    )
-
-
-@jit
-def _linear(
-    out,
-    out_stride,
-    x,
-    x_stride,
-    rows,
-    codes,
-    scales,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    KIND: tl.constexpr,
-    QUANTISE: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
-    n = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    v = in_order(x, rows, x_stride, codes, scales, n, N, K, KIND, QUANTISE, ROWS, COLUMNS)
-    store(out, v, rows, out_stride, n, N, ROWS)
+    launch(out, x, weight)

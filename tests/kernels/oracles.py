@@ -13,14 +13,16 @@ from torch import Tensor
 from kernels.cases import Case
 from kernels.matrix import Matrix
 
+NAMES = {torch.bfloat16: "bf16", torch.float32: "f32"}
 MANTISSA = {torch.bfloat16: 7, torch.float32: 23}
 
 
-def ulps(operation: str, case: Case, outputs: list[Tensor]) -> float:
-    """The largest distance of any element from its exact value, in units of the last place of its dtype."""
+def keeps(claim: str, operation: str, case: Case, outputs: list[Tensor]) -> bool:
+    """Whether every output is as near its exact value as `ulp:bf16=N,f32=M` says for its dtype."""
+    bars = dict(part.split("=") for part in claim.removeprefix("ulp:").split(","))
     rows = [x[: len(outputs[0])] for x in case.inputs]
-    return max(
-        float(distance(output, exact, size).max())
+    return all(
+        float(distance(output, exact, size).max()) <= int(bars[NAMES[output.dtype]])
         for output, (exact, size) in zip(outputs, ORACLES[operation](*rows, *case.fixed), strict=True)
     )
 
@@ -43,4 +45,19 @@ def linear(x: Tensor, matrix: Matrix) -> list[tuple[Tensor, Tensor]]:
     return [product(matrix.input(x), matrix.wt)]
 
 
-ORACLES: dict[str, Callable[..., list[tuple[Tensor, Tensor]]]] = {"linear": linear, "head": linear}
+def grouped_linear(x: Tensor, matrix: Matrix) -> list[tuple[Tensor, Tensor]]:
+    groups, k, _ = matrix.wt.shape
+    exact, size = product(matrix.input(x).unflatten(-1, (groups, k)).transpose(0, 1), matrix.wt)
+    return [(exact.transpose(0, 1).flatten(1), size.transpose(0, 1).flatten(1))]
+
+
+def attn_in(x: Tensor, *matrices: Matrix) -> list[tuple[Tensor, Tensor]]:
+    return [product(matrix.input(x), matrix.wt) for matrix in matrices]
+
+
+ORACLES: dict[str, Callable[..., list[tuple[Tensor, Tensor]]]] = {
+    "linear": linear,
+    "head": linear,
+    "grouped_linear": grouped_linear,
+    "attn_in": attn_in,
+}
