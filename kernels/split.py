@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from kernels.device import ROWS, halves, jit, tl
-from kernels.linear.tile import block_sum, input_block, weight_block
+from kernels.linear.tile import block_sum
 
 UNROLL = 16  # loads in flight before the adds that wait for them
 
@@ -47,10 +47,12 @@ def block_sums(
     Program (i, b): columns COLUMNS * i and on, block b.
     """
     n = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    block = tl.program_id(1)
-    place = (block * ROWS + tl.arange(0, ROWS)) * STRIDE
-    v = input_block(x, rows, stride, block, ROWS, False)
-    sums = block_sum(v, weight_block(w, w, n, block, N, K, "f32"), ROWS, COLUMNS)
+    row, block = tl.arange(0, ROWS), tl.program_id(1)
+    k = (block * 32 + tl.arange(0, 32))[None, :]
+    place = (block * ROWS + row) * STRIDE
+    v = tl.load(x + row[:, None] * stride + k, mask=(row < rows)[:, None], other=0).to(tl.float32)
+    weight = tl.load(w + n[:, None] * K + k, mask=(n < N)[:, None], other=0).to(tl.float32)
+    sums = block_sum(v, weight, ROWS, COLUMNS)
     tl.store(parts + place[:, None] + n[None, :], sums, mask=(n < N)[None, :])
     if SQUARES:
         tl.store(parts + place + N, halves(v * v, ROWS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from kernels.device import EXACT, ascending, exp, halves, jit, power_of_two, rounded, tl
+from kernels.device import EXACT, exp, halves, jit, power_of_two, rounded, tl
 
 CLAIM = "bits"
 PRODUCTS = 1 << 15  # most of one 32-block: heads times entries times 32, or heads times K times 32

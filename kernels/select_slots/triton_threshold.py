@@ -1,4 +1,4 @@
-"""Two-level top-k in one launch: a program a row finds the k-th value by its digits, then keeps what is not below it."""
+"""Two-level top-k in one launch: a program a row finds the k-th value by its digits and keeps what is not below it."""
 
 from __future__ import annotations
 
