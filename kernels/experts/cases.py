@@ -9,7 +9,7 @@ from kernels.experts.reference import Experts
 
 
 def cases() -> Iterator[Case]:
-    count, width, inner = 8, 64, 32
+    count, width, inner = 4, 64, 32
     ids = torch.stack([torch.randperm(count, generator=torch.Generator().manual_seed(r))[:2] for r in range(8)])
     for quantise, gain, dtype in (
         (True, 1.0, torch.bfloat16),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kernels.device import ROWS, jit, tl
+from kernels.device import EXACT, ROWS, jit, tl
 from kernels.linear.tile import Packed, input_block, store, weight_block
 
 COLUMNS = 64
@@ -35,6 +35,7 @@ def launch(out: Tensor, x: Tensor, weight: Packed) -> None:
         PRECISION="tf32" if is_short else "ieee",
         ROWS=ROWS,
         COLUMNS=COLUMNS,
+        **EXACT,
     )
 
 

@@ -15,6 +15,6 @@ def cases() -> Iterator[Case]:
         (1.0, torch.float32, False),
     ):
         normal = draw(int(gain) + 40)
-        w1, w3 = (fp8_matrix(normal, 128, 64, gain=gain, quantise=quantise) for _ in range(2))
-        expert = Experts(w1, w3, fp8_matrix(normal, 64, 96, quantise=quantise), 10.0)
-        yield Case(f"{gain}-{dtype}", [((96,), torch.float32)], [normal(8, 128).to(dtype)], [expert])
+        w1, w3 = (fp8_matrix(normal, 96, 32, gain=gain, quantise=quantise) for _ in range(2))
+        expert = Experts(w1, w3, fp8_matrix(normal, 32, 64, quantise=quantise), 10.0)
+        yield Case(f"{gain}-{dtype}", [((64,), torch.float32)], [normal(8, 96).to(dtype)], [expert])

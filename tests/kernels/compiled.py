@@ -1,11 +1,13 @@
 """Compiles what Triton kernels launch on their cases, for every architecture, without a device.
 
 `python -m tests.kernels.compiled` prints a line of JSON a launch and architecture: the kernel's address, the
-function, the architecture, its cubin's bytes, and how many fused multiply-adds of f32 its PTX holds. Launches are
-caught where they would go to the device, so each is compiled with the types, constants and alignments it has there.
+function, the architecture, its cubin's bytes, and which f32 operations of its PTX are fused or approximate. Launches
+are caught where they would go to the device, so each is compiled with the types, constants and alignments it has
+there. A function that several kernels launch is compiled for the first of them.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +19,7 @@ from triton.runtime.jit import JITFunction, create_function_from_signature
 from tests.kernels.trial import pairs, run
 
 TARGETS = {"sm_90a": 90, "sm_100a": 100, "sm_103a": 103, "sm_120a": 120}
+INEXACT = re.compile(r"\b(?:fma\.rn|\w+\.(?:approx|full))(?:\.ftz)?\.f32\b")
 Launch = tuple[JITFunction, tuple[Any, ...], dict[str, Any]]
 
 
@@ -46,31 +49,39 @@ def compiled(launch: Launch, capability: int) -> Any:
     return compile(ASTSource(function, signature, constants, attributes), target=target, options=made.__dict__)
 
 
-def functions(addresses: set[str] | None = None) -> Iterator[tuple[str, Launch]]:
-    """One launch of each function of each kernel: the first on its cases."""
+def inexact(kernel: Any) -> list[str]:
+    """Operations of f32 that round once for two, or not correctly."""
+    return sorted(set(INEXACT.findall(kernel.asm["ptx"])))
+
+
+def first_launches(wanted: set[str]) -> Iterator[tuple[str, Launch]]:
+    """One launch of each function of the wanted kernels, or of all: the first on their cases."""
     for address, case in pairs(triton=True):
-        if addresses is None or address in addresses:
+        if not wanted or address in wanted:
             yield from ((address, launch) for launch in launches(address, case))
 
 
 def main() -> None:
-    done = set()
-    for address, launch in functions(set(sys.argv[1:]) or None):
+    facts: dict[Any, list[dict[str, Any]]] = {}
+    shown = set()
+    for address, launch in first_launches(set(sys.argv[1:])):
         function = launch[0]
-        if (address, function.__name__) in done:
-            continue
-        done.add((address, function.__name__))
-        for name, capability in TARGETS.items():
-            kernel = compiled(launch, capability)
-            facts = {
-                "address": address,
-                "function": function.__name__,
-                "target": name,
-                "entry": f".target {name}" in kernel.asm["ptx"],
-                "cubin_bytes": len(kernel.asm["cubin"]),
-                "fused": kernel.asm["ptx"].count("fma.rn.f32"),
-            }
-            print(json.dumps(facts), flush=True)
+        if function.fn not in facts:
+            kernels = {name: compiled(launch, capability) for name, capability in TARGETS.items()}
+            facts[function.fn] = [
+                {
+                    "function": function.__name__,
+                    "target": name,
+                    "entry": f".target {name}" in kernel.asm["ptx"],
+                    "cubin_bytes": len(kernel.asm["cubin"]),
+                    "inexact": inexact(kernel),
+                }
+                for name, kernel in kernels.items()
+            ]
+        if (address, function.fn) not in shown:
+            shown.add((address, function.fn))
+            for each in facts[function.fn]:
+                print(json.dumps({"address": address} | each), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import torch
 
 from kernels.address import addresses, find, operations
 from kernels.cases import Case
-from kernels.matrix import Matrix
+from kernels.matrix import Matrix, Stored
 from tests.kernels import oracles, trial
 from tests.kernels.trial import INTERPRETED, WRONG, pairs, run, same
 
@@ -82,3 +82,18 @@ def test_one_ulp_in_one_weight_is_told():
     largest.copy_(torch.nextafter(largest, torch.tensor(9.0)))
     other = Case(case.name, case.outputs, case.inputs, [Matrix(changed, matrix.quantise)])
     assert not same(run("head/reference", case), run("head/reference", other))
+
+
+@pytest.mark.parametrize("part", ["scale", "code"])
+def test_the_oracle_tells_a_weight_with_one_scale_or_one_sign_wrong(part):
+    """Negative control: a claim of one ulp is not kept by a block counted twice, nor by a product's sign."""
+    case = trial.cases("linear")[1]
+    codes, scales = (stored.clone() for stored in case.fixed[0].stored)
+    if part == "scale":
+        scales[0, 0] += 1
+    else:
+        codes.view(torch.uint8)[7, 9] ^= 0x80
+    wrong = Case(case.name, case.outputs, case.inputs, [Matrix(None, True, Stored(codes, scales))])
+    claim = "ulp:bf16=1,f32=16"
+    assert oracles.keeps(claim, "linear", case, run("linear/reference", case))
+    assert not oracles.keeps(claim, "linear", case, run("linear/reference", wrong))

@@ -54,10 +54,20 @@ def test_every_kernel_compiles_for_every_architecture():
     assert built == {(address, target) for address in KERNELS for target in TARGETS}
 
 
-def test_no_product_is_fused_into_a_sum_where_bits_are_claimed():
+def test_no_operation_is_fused_or_approximate_where_bits_are_claimed():
     """The interpreter cannot show this: a fused multiply-add rounds once where the reference rounds twice."""
-    fused = {(each["address"], each["function"], each["target"]) for each in compiled() if each["fused"]}
-    assert [each for each in sorted(fused) if find(each[0]).claim == "bits"] == []
+    told = {(each["address"], each["function"], *each["inexact"]) for each in compiled() if each["inexact"]}
+    assert [each for each in sorted(told) if find(each[0]).claim == "bits"] == []
+
+
+def test_an_operation_that_is_fused_or_approximate_is_told():
+    """Negative control: the same launches without what forbids it."""
+    code = (
+        "from tests.kernels.compiled import compiled, first_launches, inexact\n"
+        "function, arguments, options = next(first_launches({'linear/triton_in_order'}))[1]\n"
+        "print(inexact(compiled((function, arguments, options | {'enable_fp_fusion': True}), 90)))"
+    )
+    assert "fma.rn.f32" in python("-c", code).stdout
 
 
 WITHOUT_TRITON = """
