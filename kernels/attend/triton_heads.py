@@ -14,8 +14,8 @@ def run(out: Tensor, q: Tensor, rows: Tensor, visible: Tensor, sink: Tensor, sca
     """As `attend/reference`: scores over K block by block, softmax, and values over S block by block.
 
     q        [R, H, K] bf16 or f32, contiguous; K a power of two, at least 32
-    rows     [R, S, K] f32, what each row may attend to: K = V; contiguous, S up to 1024
-    visible  [R, S] bool, contiguous
+    rows     [R, S, K] f32, what each row may attend to: K = V; S up to 1024. All rows may share one [S, K]
+    visible  [R, S] bool, shared likewise
     sink     [H] f32, unscaled, in the denominator only
     out      [R, H, K] bf16 or f32, contiguous; p is rounded to its dtype before it meets the values
 
@@ -28,7 +28,7 @@ def run(out: Tensor, q: Tensor, rows: Tensor, visible: Tensor, sink: Tensor, sca
     """
     (count, heads, width), entries = q.shape, rows.shape[1]
     assert width % 32 == 0 and width & (width - 1) == 0, f"a program holds heads of a power of two, not {width}"
-    assert all(tensor.is_contiguous() for tensor in (out, q, rows, visible, sink))
+    assert all(tensor.is_contiguous() for tensor in (out, q, rows[0], visible[0], sink))
     lanes = max(32, power_of_two(entries))
     together = min(power_of_two(heads), max(1, PRODUCTS // (32 * max(lanes, width))))
     assert lanes * 32 <= PRODUCTS, f"a program holds the scores of {PRODUCTS // 32} entries, not {entries}"
@@ -36,7 +36,9 @@ def run(out: Tensor, q: Tensor, rows: Tensor, visible: Tensor, sink: Tensor, sca
         out,
         q,
         rows,
+        rows.stride(0),
         visible,
+        visible.stride(0),
         sink,
         scale,
         H=heads,
@@ -54,7 +56,9 @@ def _attend(
     out,
     q,
     rows,
+    row_stride,
     visible,
+    visible_stride,
     sink,
     scale,
     H: tl.constexpr,
@@ -68,12 +72,12 @@ def _attend(
     is_head = (head < H)[:, None]
     entry = tl.arange(0, LANES)
     queries = q + (row * H + head[:, None]) * K
-    entries = rows + row * S * K
+    entries = rows + row * row_stride
 
     z = _scores(queries, entries, is_head, 0, K, S, HEADS, LANES)
     for block in range(1, K // 32):
         z += _scores(queries, entries, is_head, block, K, S, HEADS, LANES)
-    seen = (tl.load(visible + row * S + entry, mask=entry < S, other=0) != 0)[None, :]
+    seen = (tl.load(visible + row * visible_stride + entry, mask=entry < S, other=0) != 0)[None, :]
     z = z * scale
     m = tl.max(tl.where(seen, z, -1e30), 1)
     p = tl.where(seen, exp(z - m[:, None]), 0.0)  # [HEADS, LANES]

@@ -53,6 +53,38 @@ def test_every_element_is_written_and_nothing_is_remembered(address, case):
     assert all(same(first, run(address, case, fill=fill)) for fill in FILLS)
 
 
+def cut(x: torch.Tensor) -> torch.Tensor:
+    """The same values, at the beginning of longer rows."""
+    longer = torch.zeros((*x.shape[:-1], x.shape[-1] + 3), dtype=x.dtype)
+    longer[..., :-3] = x
+    return longer[..., :-3]
+
+
+# What the step hands these operations: rows that share what they attend to, gates beside keys, a context's beginning.
+VIEWS = {
+    "attend": lambda q, rows, visible: (q, rows[5:6].expand_as(rows), visible[5:6].expand_as(visible)),
+    "pool_pair": lambda k, s: torch.stack((k, s), 2).unbind(2),
+    "index_scores": lambda *inputs: inputs,
+    "select_slots": lambda scores, visible, allowed: (cut(scores), visible, cut(allowed)),
+}
+GROWING = {("index_scores", 0), ("select_slots", 1)}
+
+
+@pytest.mark.parametrize(
+    "address", [each for operation in VIEWS for each in addresses(operation) if trial.is_triton(each) == INTERPRETED]
+)
+def test_a_kernel_takes_views_as_the_step_hands_them(address):
+    operation = find(address).operation
+    case = trial.cases(operation)[0]
+    inputs = VIEWS[operation](*case.inputs)
+    outputs = [torch.zeros((8, *shape), dtype=dtype) for shape, dtype in case.outputs]
+    outputs = [cut(output) if (operation, i) in GROWING else output for i, output in enumerate(outputs)]
+    kernel = find(address)
+    kernel.run(*outputs, *inputs, *kernel.prepare(case.fixed))
+    plain = Case(case.name, case.outputs, [x.contiguous() for x in inputs], case.fixed)
+    assert same(outputs, run(f"{operation}/reference", plain))
+
+
 def test_every_kernel_has_cases_and_says_what_it_moves_and_where_it_comes_from():
     addressed = {address for triton in (False, True) for address, _ in pairs(triton)}
     assert addressed == {address for operation in operations() for address in addresses(operation)}
