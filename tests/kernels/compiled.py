@@ -3,7 +3,7 @@
 `python -m tests.kernels.compiled` prints a line of JSON a launch and architecture: the kernel's address, the
 function, the architecture, its cubin's bytes, and which f32 operations of its PTX are fused or approximate. Launches
 are caught where they would go to the device, so each is compiled with the types, constants and alignments it has
-there. A function that several kernels launch is compiled for the first of them.
+there. A function is compiled for the first of its launches with each choice of text: a codec, a weight's kind.
 """
 
 import json
@@ -55,7 +55,7 @@ def inexact(kernel: Any) -> list[str]:
 
 
 def first_launches(wanted: set[str]) -> Iterator[tuple[str, Launch]]:
-    """One launch of each function of the wanted kernels, or of all: the first on their cases."""
+    """Every launch of the wanted kernels, or of all, on their cases; the first of each function is compiled."""
     for address, case in pairs(triton=True):
         if not wanted or address in wanted:
             yield from ((address, launch) for launch in launches(address, case))
@@ -65,10 +65,11 @@ def main() -> None:
     facts: dict[Any, list[dict[str, Any]]] = {}
     shown = set()
     for address, launch in first_launches(set(sys.argv[1:])):
-        function = launch[0]
-        if function.fn not in facts:
+        function, _, options = launch
+        compiled_for = (function.fn, *(value for value in options.values() if isinstance(value, str)))
+        if compiled_for not in facts:
             kernels = {name: compiled(launch, capability) for name, capability in TARGETS.items()}
-            facts[function.fn] = [
+            facts[compiled_for] = [
                 {
                     "function": function.__name__,
                     "target": name,
@@ -78,9 +79,9 @@ def main() -> None:
                 }
                 for name, kernel in kernels.items()
             ]
-        if (address, function.fn) not in shown:
-            shown.add((address, function.fn))
-            for each in facts[function.fn]:
+        if (address, compiled_for) not in shown:
+            shown.add((address, compiled_for))
+            for each in facts[compiled_for]:
                 print(json.dumps({"address": address} | each), flush=True)
 
 
