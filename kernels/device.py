@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 
-def _as_it_is(function: Any) -> Any:
+def _as_it_is(function: Any = None, **options: Any) -> Any:
     """Where there is no Triton: nothing can be launched."""
-    return function
+    return function or _as_it_is
 
 
 try:

@@ -45,7 +45,7 @@ def run(out: Tensor, query: Tensor, weights: Tensor, visible: Tensor, keys: Tens
     )
 
 
-@jit
+@jit(do_not_specialize=["slots"])  # the context grows from step to step: one kernel for all of its lengths
 def _scores(
     out,
     out_stride,

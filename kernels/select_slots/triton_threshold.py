@@ -54,13 +54,13 @@ def run(
         BLOCKS=rule.blocks,
         SIZE=size,
         BITS=BITS[scores.dtype],
-        TILE=min(TILE, power_of_two(slots)),
+        TILE=TILE,
         LANES=power_of_two(rule.top_k),
         **EXACT,
     )
 
 
-@jit
+@jit(do_not_specialize=["slots"])  # the context grows from step to step: one kernel for all of its lengths
 def _select(
     selected,
     candidates,
