@@ -1,7 +1,8 @@
 """Finds a kernel by its address `operation/kernel`: the file system is the registry.
 
 A kernel module holds
-  CLAIM  'bits' (equal to the reference, bit for bit) or 'ulp:N' (within N ulp of the output's dtype)
+  CLAIM  'bits' (equal to the reference, bit for bit) or 'ulp:bf16=N,f32=M' (outputs of that dtype within so many
+         ulp of the exact value)
   run    run(*outputs, *inputs, *weights): writes every element of the outputs' rows, keeps nothing
 and may hold
   prepare  prepare(weights) -> the weights in the layout it wants, once, when it is bound
@@ -10,7 +11,7 @@ and may hold
 from __future__ import annotations
 
 import hashlib
-import importlib
+import importlib.util
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,10 +22,21 @@ HERE = Path(__file__).parent
 PART = re.compile(r"[a-z][a-z0-9_]{0,47}")
 # A kernel's name gives its language, then its idea; other files of a folder are what its kernels share.
 KERNEL = re.compile(r"reference|(torch|triton|cute|cuda|deepgemm|flashinfer)_[a-z0-9_]{1,40}")
+# What a kernel's language has to find installed, and the extra of pyproject.toml that brings it.
+LIBRARIES = {
+    "triton": ("triton", "gpu"),
+    "cute": ("cutlass", "gpu"),
+    "deepgemm": ("deep_gemm", "gpu"),
+    "flashinfer": ("flashinfer", "gpu"),
+}
 
 
 class UnknownKernel(LookupError):
     """No file answers to an address."""
+
+
+class MissingLibrary(ImportError):
+    """A kernel is written in something that is not installed."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,9 @@ def find(address: str) -> Kernel:
     """Import the kernel at `address`."""
     path = path_of(address)
     operation, name = address.split("/")
+    library, extra = LIBRARIES.get(name.split("_")[0], ("torch", "cpu"))
+    if importlib.util.find_spec(library) is None:
+        raise MissingLibrary(f"kernel {address!r} needs {library}, which is not installed; pip install '.[{extra}]'")
     module: Any = importlib.import_module(f"kernels.{operation}.{name}")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     prepare = getattr(module, "prepare", tuple)

@@ -142,6 +142,18 @@ def total_by_block(v: Tensor) -> Tensor:
     return acc.view(v.shape[:-1])
 
 
+def total_leading(v: Tensor) -> Tensor:
+    """Sum over the first dimension of v [K, ...] f32, K a multiple of 32, in this module's order; v is used up."""
+    blocks = v.unflatten(0, (-1, BLOCK))
+    for half in (16, 8, 4, 2, 1):
+        blocks = blocks[:, :half].add_(blocks[:, half:])
+    first, *rest = blocks.squeeze(1)
+    acc = first.clone()
+    for block in rest:
+        acc.add_(block)
+    return acc
+
+
 def top_k(scores: Tensor, k: int) -> Tensor:
     """Indices [..., k] int64 of the k largest along the last dimension, largest first.
 

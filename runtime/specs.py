@@ -91,7 +91,7 @@ def _one(value: str, shape: tuple[int, ...], dtype: torch.dtype, *weights: Any) 
 
 
 def _linear(value: str, matrix: Matrix, dtype: torch.dtype) -> Spec:
-    return _one(value, (matrix.wt.shape[-1],), dtype, matrix)
+    return _one(value, (matrix.columns,), dtype, matrix)
 
 
 def _norm(config: ModelConfig, value: str, weight: torch.Tensor, dtype: torch.dtype) -> Spec:
@@ -184,7 +184,7 @@ def _attention_input(weights: Weights, own: Layer) -> Specs:
             matrices["compress_gate"] = (own.compressor.gate, F32)
     if own.indexer:
         matrices["index_weights"] = (own.indexer.weights, weights.dtype)
-    outputs = tuple(Output(name, (m.wt.shape[-1],), dtype) for name, (m, dtype) in matrices.items())
+    outputs = tuple(Output(name, (m.columns,), dtype) for name, (m, dtype) in matrices.items())
     return {"attn_in": Spec(outputs, tuple(m for m, _ in matrices.values()), by_name=True)}
 
 

@@ -1,7 +1,4 @@
-"""A checkpoint's tensors as the kernels take them: dequantised once, turned so that sums run over a leading dimension.
-
-FP8 and FP4 values times their power-of-two scales are exact in f32, so nothing is lost by widening them here.
-"""
+"""A checkpoint's tensors as the kernels take them: stored bytes, which a linear weight widens when first asked to."""
 
 from __future__ import annotations
 
@@ -12,10 +9,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from kernels import codecs
 from kernels.experts.reference import Experts
 from kernels.hyper_mix.sinkhorn import Mix
-from kernels.matrix import Matrix
+from kernels.matrix import TILE, Matrix, Stored
 from kernels.router.reference import Gate
 from runtime import rope
 from runtime.config import Arithmetic, ModelConfig
@@ -23,8 +19,6 @@ from runtime.engram import Hash, hash_of
 
 if TYPE_CHECKING:
     from runtime.checkpoint import Checkpoint
-
-TILE = 32
 
 
 @dataclass(frozen=True)
@@ -164,21 +158,6 @@ class Weights:
         return self.stages[stage]
 
 
-def fp8_values(weight: Tensor, scale: Tensor) -> Tensor:
-    """E4M3 [N, K] times the UE8M0 scale of each 32x32 tile -> f32 [N, K]; tiles at the edge may be short."""
-    n, k = weight.shape
-    tiles = codecs.ue8m0_decode(scale).repeat_interleave(TILE, 0)[:n].repeat_interleave(TILE, 1)[:, :k]
-    values: Tensor = weight.float() * tiles
-    return values
-
-
-def fp4_values(packed: Tensor, scale: Tensor) -> Tensor:
-    """Packed E2M1 [..., N, K / 2] times the UE8M0 scale of each row's 32 -> f32 [..., N, K]."""
-    values: Tensor = codecs.e2m1_decode(codecs.e2m1_unpack(packed))
-    blocks = values.view(*scale.shape, TILE)
-    return (blocks * codecs.ue8m0_decode(scale)[..., None]).flatten(-2)
-
-
 class _Reader:
     """Reads tensors by their released names."""
 
@@ -212,18 +191,19 @@ class _Reader:
 
     def plain(self, name: str) -> Matrix:
         """A bf16 or f32 weight [N, K]."""
-        return Matrix(self.tensors[name].float().t().contiguous(), quantise=False)
+        return Matrix(None, quantise=False, stored=Stored(self.tensors[name]))
 
     def fp8(self, name: str) -> Matrix:
         """An E4M3 weight [N, K] with a scale a tile."""
-        values = fp8_values(self.tensors[f"{name}.weight"], self.tensors[f"{name}.scale"])
-        return Matrix(values.t().contiguous(), self.quantise)
+        return Matrix(None, self.quantise, Stored(self.tensors[f"{name}.weight"], self.scales(name)))
 
     def fp4(self, names: list[str]) -> Matrix:
         """E2M1 weights [N, K], one a name, with a scale for each 32 of a row, stacked."""
-        packed = torch.stack([self.tensors[f"{name}.weight"] for name in names])
-        scale = torch.stack([self.tensors[f"{name}.scale"].view(torch.uint8) for name in names])
-        return Matrix(fp4_values(packed, scale).transpose(-1, -2).contiguous(), self.quantise)
+        codes = torch.stack([self.tensors[f"{name}.weight"] for name in names])
+        return Matrix(None, self.quantise, Stored(codes, torch.stack([self.scales(name) for name in names])))
+
+    def scales(self, name: str) -> Tensor:
+        return self.tensors[f"{name}.scale"].view(torch.uint8)
 
     # Parts of a layer
 
@@ -240,9 +220,13 @@ class _Reader:
 
     def output_groups(self, prefix: str) -> Matrix:
         """wo_a [groups * rank, K] as one [K, rank] weight a group; its input is never quantised."""
-        values = self.fp8(f"{prefix}.attn.wo_a").wt  # [K, groups * rank]
-        groups = values.view(len(values), self.config.o_groups, -1).permute(1, 0, 2)
-        return Matrix(groups.contiguous(), quantise=False)
+        whole, groups = self.fp8(f"{prefix}.attn.wo_a"), self.config.o_groups
+        if whole.columns % (groups * TILE):  # a scale's tile reaches over two groups
+            return Matrix(whole.wt.view(len(whole.wt), groups, -1).transpose(0, 1).contiguous(), quantise=False)
+        codes, scales = whole.stored
+        assert scales is not None
+        parts = Stored(*(part.view(groups, -1, part.shape[-1]) for part in (codes, scales)))
+        return Matrix(None, quantise=False, stored=parts)
 
     def body(self, prefix: str, experts: int, top_k: int) -> Layer:
         """The parts that every layer and stage has."""

@@ -4,16 +4,15 @@ from collections.abc import Iterator
 
 import torch
 
-from kernels.cases import Case, draw
-from kernels.matrix import Matrix
+from kernels.cases import Case, bf16_matrix, draw, fp8_matrix
 
 
 def cases() -> Iterator[Case]:
-    for name, widths in (
-        ("window", [(64, True), (64, True)]),
-        ("source", [(64, True), (64, True), (64, False), (4, False)]),
+    for name, stored in (
+        ("window", [(fp8_matrix, 64), (fp8_matrix, 32)]),
+        ("source", [(fp8_matrix, 64), (fp8_matrix, 32), (bf16_matrix, 32), (bf16_matrix, 32), (bf16_matrix, 4)]),
     ):
-        normal = draw(len(widths))
-        matrices = [Matrix(normal(128, n, scale=128**-0.5), quantise) for n, quantise in widths]
-        outputs = [((n,), torch.bfloat16 if quantise else torch.float32) for n, quantise in widths]
+        normal = draw(len(stored))
+        matrices = [make(normal, 128, n) for make, n in stored]
+        outputs = [((m.columns,), torch.bfloat16 if m.quantise else torch.float32) for m in matrices]
         yield Case(name, outputs, [normal(8, 128).bfloat16()], matrices)

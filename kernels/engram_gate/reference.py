@@ -28,8 +28,8 @@ def run(out: Tensor, h: Tensor, kv: Tensor, qk: Tensor, eps: float) -> None:
     parts = kv.float().unflatten(-1, (5, width))
     keys, value = parts[:, :4], parts[:, 4:]
     sums = order.total(torch.stack((wide * qk * keys, wide * wide, keys * keys)))  # [3, R, 4]
-    scale = elementary.rsqrt(sums[1] / width + eps) * elementary.rsqrt(sums[2] / width + eps) * width**-0.5
-    dot = sums[0] * scale
+    scale = elementary.rsqrt(sums[1] * (1.0 / width) + eps) * elementary.rsqrt(sums[2] * (1.0 / width) + eps)
+    dot = sums[0] * (scale * width**-0.5)
     root = torch.sqrt(dot.abs().clamp(min=1e-6))
     gate = elementary.sigmoid(torch.where(dot < 0, -root, root))
     out.copy_(wide + gate[..., None] * value)

@@ -21,6 +21,6 @@ def run(pre: Tensor, post: Tensor, comb: Tensor, h: Tensor, mix: Mix) -> None:
     Source: written here.
     """
     x = h.float().flatten(1)
-    mean = order.total_by_block(x * x)[:, None] / x.shape[1]
+    mean = order.total_by_block(x * x)[:, None] * (1.0 / x.shape[1])
     mixes = order.dot_by_block(x, mix.fn) * elementary.rsqrt(mean + mix.norm_eps)
     coefficients(pre, post, comb, mixes, mix)

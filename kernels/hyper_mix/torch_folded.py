@@ -24,5 +24,5 @@ def run(pre: Tensor, post: Tensor, comb: Tensor, h: Tensor, mix: Mix) -> None:
     products = x[..., None] * mix.fn  # [R, 4D, 24]
     products = torch.cat([products, (x * x)[..., None]], -1)
     sums = order.total(products.mT)  # [R, 25]
-    mixes = sums[:, :24] * elementary.rsqrt(sums[:, 24:] / x.shape[1] + mix.norm_eps)
+    mixes = sums[:, :24] * elementary.rsqrt(sums[:, 24:] * (1.0 / x.shape[1]) + mix.norm_eps)
     coefficients(pre, post, comb, mixes, mix)

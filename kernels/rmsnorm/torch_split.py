@@ -19,5 +19,5 @@ def run(out: Tensor, x: Tensor, weight: Tensor, eps: float) -> None:
     Source: written here.
     """
     wide = x.float()
-    mean = order.total(wide * wide) / x.shape[-1]
+    mean = order.total(wide * wide) * (1.0 / x.shape[-1])
     out.copy_(weight * (wide * elementary.rsqrt(mean + eps)[..., None]))

@@ -9,9 +9,11 @@ from kernels.router.reference import Gate
 
 
 def cases() -> Iterator[Case]:
-    for experts, top_k, spread in ((32, 4, 0.2), (384, 6, 0.0)):
+    for experts, width, top_k, spread in ((32, 128, 4, 0.2), (384, 64, 6, 0.0)):
         normal = draw(experts)
-        x = normal(8, 128).bfloat16()
+        x = normal(8, width).bfloat16()
         x[3] = 0
-        gate = Gate(normal(128, experts, scale=128**-0.5), normal(experts, scale=spread), top_k, 1.5)
+        wt = normal(width, experts, scale=width**-0.5)
+        wt = wt.bfloat16().float() if experts == 384 else wt  # the released gate is bf16
+        gate = Gate(wt, normal(experts, scale=spread), top_k, 1.5)
         yield Case(f"{experts}-{top_k}", [((top_k,), torch.int64), ((top_k,), torch.float32)], [x], [gate])

@@ -1,4 +1,4 @@
-"""Cases of select_slots: ties across the k-th value, rows that see few slots, blocks that bite."""
+"""Cases of select_slots: ties across the k-th value, rows that see few slots, blocks that bite, more than a tile."""
 
 from collections.abc import Iterator
 
@@ -9,16 +9,18 @@ from kernels.select_slots.reference import Rule
 
 
 def cases() -> Iterator[Case]:
-    slots = 24
-    visible = torch.tensor([0, 1, 4, 5, 16, 17, 23, 24])
-    hidden = torch.arange(slots) >= visible[:, None]
-    for blocks in (0, 3):
-        for name, scores in (("normal", draw(5)(8, slots)), ("ties", draw(6)(8, slots).round())):
-            scores = scores.bfloat16().masked_fill(hidden, float("-inf"))
-            allowed = draw(7)(8, slots) > -1
-            yield Case(
-                f"{name}-{blocks}",
-                [((6,), torch.int64), ((slots,), torch.bool)],
-                [scores, visible, allowed],
-                [Rule(6, blocks, 4)],
-            )
+    for name, slots, blocks, dtype in (
+        ("normal", 24, 3, torch.bfloat16),
+        ("ties", 24, 3, torch.bfloat16),
+        ("long", 1100, 0, torch.float32),
+    ):
+        visible = torch.tensor([0, 1, 4, 5, 16, 17, slots - 1, slots])
+        hidden = torch.arange(slots) >= visible[:, None]
+        scores = draw(5)(8, slots)
+        scores = (scores if name == "normal" else scores.round()).to(dtype).masked_fill(hidden, float("-inf"))
+        yield Case(
+            f"{name}-{blocks}",
+            [((6,), torch.int64), ((slots,), torch.bool)],
+            [scores, visible, draw(7)(8, slots) > -1],
+            [Rule(6, blocks, 4)],
+        )

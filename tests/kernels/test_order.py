@@ -36,6 +36,14 @@ def test_a_plain_sum_has_the_same_order(shape):
     assert torch.equal(order.total_by_block(v), expected)
 
 
+@pytest.mark.parametrize("shape", [(32,), (64, 6), (96, 2, 3)])
+def test_a_sum_over_the_leading_dimension_has_the_same_order(shape):
+    torch.manual_seed(4)
+    v = torch.randn(shape)
+    expected = order.total(v.movedim(0, -1))
+    assert torch.equal(order.total_leading(v), expected)
+
+
 @pytest.mark.parametrize("piece", [1, 3 * 64, 1 << 10])
 def test_running_over_columns_in_pieces_changes_no_bit(monkeypatch, piece):
     torch.manual_seed(2)

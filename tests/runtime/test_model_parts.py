@@ -23,7 +23,7 @@ from kernels.hyper_mix import reference as hyper_mix
 from kernels.hyper_mix.sinkhorn import Mix
 from kernels.index_scores import reference as index_scores
 from kernels.linear import reference as linear
-from kernels.matrix import Matrix
+from kernels.matrix import Matrix, fp4_values
 from kernels.rmsnorm import reference as rmsnorm
 from kernels.rotate import reference as rotate
 from kernels.router import reference as router
@@ -36,7 +36,6 @@ from runtime.cache import Cache, Layout
 from runtime.config import Yarn, named
 from runtime.engram import hash_of
 from runtime.sites import bind
-from runtime.weights import fp4_values
 from tests.runtime.published import TOKEN_MAP, config, numbers, weights
 
 EPS = 1e-20
@@ -234,7 +233,7 @@ def test_attention_and_its_output_projections():
     assert close(back, case["out_unrotated"])
     assert close(u, case["u"])
     assert close(made(linear, (6, 64), u, own.o_b), case["y"])
-    assert close(made(linear, (6, 64), u, own.o_b._replace(quantise=True)), case["y_q8"])
+    assert close(made(linear, (6, 64), u, Matrix(own.o_b.wt, quantise=True)), case["y_q8"])
 
 
 def compressed(case: dict[str, Tensor], prefix: str, chunks: list[int], arithmetic: str) -> Cache:
@@ -342,7 +341,7 @@ def test_engram_hashes_with_the_released_constants():
 def test_engram_gather_projection_and_gate(quantise, name):
     own = weights().layer(int(ENGRAM["layer"])).engram
     rows = made(engram_rows, (24, 192), ENGRAM["hash_ids"][:, 0], own.codes, own.scales)
-    kv = made(linear, (24, 320), rows, own.kv._replace(quantise=quantise))
+    kv = made(linear, (24, 320), rows, Matrix(own.kv.wt, quantise))
     assert torch.equal(rows, ENGRAM["rows"].flatten(1))
     assert quantise or close(kv, ENGRAM["kv"])
     assert close(made(engram_gate, (24, 4, 64), ENGRAM["h"], kv, own.qk, EPS), ENGRAM[name])

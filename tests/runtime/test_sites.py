@@ -5,12 +5,13 @@ from collections import Counter
 import pytest
 import torch
 
-from kernels.address import find, operations
+from kernels.address import addresses, find, operations
 from runtime.cache import Cache, Layout
 from runtime.model import Weights, forward
 from runtime.sites import BadChoice, Sites, beside, bind, table
 from tests.runtime.published import TOKENS, config, decode, weights
 
+SPOILED = {"linear/torch_wrong_scale", "head/torch_slowed"}
 FUSED = {
     "attn_in": "attn_in/torch_merged",
     "attn_mix": "hyper_mix/torch_folded",
@@ -18,6 +19,12 @@ FUSED = {
     "attn_norm": "rmsnorm/torch_split",
     "kv_norm": "rmsnorm/torch_split",
     "experts": "experts/torch_gate_up_merged",
+}
+# A second kernel in torch at every fine site.
+SECOND = {
+    name: next(each for each in addresses(site["operation"]) if "/torch_" in each and each not in SPOILED)
+    for name, site in table().items()
+    if not site["swallows"]
 }
 LENGTH = 18
 
@@ -85,8 +92,10 @@ def test_a_coarse_choice_runs_instead_of_the_finer_ones():
     assert finer == {"q_a": 10, "kv": 10, "compress_k": 3, "compress_gate": 2, "index_weights": 4}
 
 
-def test_kernels_that_claim_bits_leave_the_whole_run_as_it_is():
-    sound, fused = decode(product(), 6, bound(), LENGTH), decode(product(), 6, bound(FUSED), LENGTH)
+@pytest.mark.parametrize("choices", [FUSED, SECOND], ids=["fused", "second"])
+def test_kernels_that_claim_bits_leave_the_whole_run_as_it_is(choices):
+    assert {find(address).claim for address in choices.values()} == {"bits"}
+    sound, fused = decode(product(), 6, bound(), LENGTH), decode(product(), 6, bound(choices), LENGTH)
     assert torch.equal(sound.logits, fused.logits)
     assert [key for key in sound.values if not torch.equal(sound.values[key], fused.values[key])] == []
     left, right = sound.cache.tensors(), fused.cache.tensors()
