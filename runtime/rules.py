@@ -115,9 +115,9 @@ def verify(
 ) -> sampling.Settled:
     """`sampling.settle` with the draws of seeds, rounds and first positions [...] int64."""
     positions = first[..., None] + torch.arange(model.shape[-2], device=model.device)
-    named = (seeds[..., None], rounds[..., None], positions)
-    accepts, chooses = uniform(*named, Purpose.ACCEPT), uniform(*named, Purpose.TOKEN)
-    return sampling.settle(how, tokens, draft, model, accepts[..., :-1], chooses)
+    seeds, rounds = seeds[..., None], rounds[..., None]
+    accepts = uniform(seeds, rounds, positions[..., :-1], Purpose.ACCEPT)
+    return sampling.settle(how, tokens, draft, model, accepts, uniform(seeds, rounds, positions, Purpose.TOKEN))
 
 
 GREEDY: Rule = Greedy()
