@@ -83,23 +83,29 @@ def _steps_ms(evidence: Window, rows: int) -> dict[str, float]:
 def lines(told: Sequence[Mapping[str, Any]]) -> list[str]:
     """For people, of what `Arms.as_json` gives: tokens and their time by row count, then drafts and experts.
 
-    The candidate's drafts and experts are told, behind the control's, where they are others.
+    Drafts and experts are told once where both roles' are the same, else by role.
     """
     shown: list[str] = []
     for rows in dict.fromkeys(arms["rows"] for arms in told):
         mine = [arms for arms in told if arms["rows"] == rows]
         shown.append(f"  tokens    {rows} row{'s' if rows > 1 else ''}: {'; '.join(map(_tokens, mine))}")
-        shown += dict.fromkeys(line for arms in mine for line in _counts(arms))
+        counts = [dict(_counts(arms)) for arms in mine]
+        apart = any(each != counts[0] for each in counts)
+        for arms, each in zip(mine, counts if apart else counts[:1], strict=apart):
+            shown += [f"  {label:<9} {_name(arms) + ' ' if apart else ''}{says}" for label, says in each.items()]
     return shown
 
 
 def _tokens(arms: Mapping[str, Any]) -> str:
-    name = "control" if arms["role"] == "control" else "candidate"
     time = "" if arms["token_ms"] is None else f", {arms['token_ms']:.3f} ms a token"
-    return f"{name} {arms['tokens_a_step']:.2f} a step{time}"
+    return f"{_name(arms)} {arms['tokens_a_step']:.2f} a step{time}"
 
 
-def _counts(arms: Mapping[str, Any]) -> Iterator[str]:
+def _name(arms: Mapping[str, Any]) -> str:
+    return "control" if arms["role"] == "control" else "candidate"
+
+
+def _counts(arms: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     counts = arms["acceptance"]
     if not counts or arms["rows"] == 1:
         return
@@ -107,15 +113,17 @@ def _counts(arms: Mapping[str, Any]) -> Iterator[str]:
     shares = " ".join(f"{hits / attempts:.2f}" if attempts else "-" for hits, attempts in drafts)
     verified, committed = counts["accepted_by_verifier"], counts["committed"]
     yield (
-        f"  accepted  {shares} by draft, where all before it were; "
-        f"{verified} by the verifier in {counts['steps']} steps, {committed} rows committed"
+        "accepted",
+        f"{shares} by draft, where all before it were; "
+        f"{verified} by the verifier in {counts['steps']} steps, {committed} rows committed",
     )
     if counts["experts_alone"] and counts["union_per_mille"]:
         used = sum(arms["experts_by_layer"]) / len(arms["experts_by_layer"]) / 1000
         shares_of = [each / 10 for each in counts["union_per_mille"]]
         yield (
-            f"  experts   {used:.1f} a layer and step, {counts['experts_alone'] / 1000:.1f} if each row chose alone "
-            f"(by layer {min(shares_of):.0f} to {max(shares_of):.0f} % of it)"
+            "experts",
+            f"{used:.1f} a layer and step, {counts['experts_alone'] / 1000:.1f} if each row chose alone "
+            f"(by layer {min(shares_of):.0f} to {max(shares_of):.0f} % of it)",
         )
 
 

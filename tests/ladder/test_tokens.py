@@ -88,7 +88,8 @@ def test_a_candidate_that_accepts_otherwise_is_told_apart(tmp_path: Path) -> Non
         for tape in fill[1]["tapes"]:
             tape["steps"][0]["accepted"] = 5
     shown = show.grade(tmp_path, "demo", None, laid(tmp_path, built)).text
-    assert "96 by the verifier" in shown and "112 by the verifier" in shown
+    assert "  accepted  control 1.00 1.00 1.00 0.00 - by draft, where all before it were; 96 by" in shown
+    assert "  accepted  candidate 1.00 1.00 1.00 0.25 - by draft, where all before it were; 112 by" in shown
 
 
 def test_an_older_receipt_without_acceptances_still_counts_and_tells_its_tokens(tmp_path: Path) -> None:
