@@ -10,7 +10,7 @@ from hashlib import sha256  # taken before any kernel is imported
 from typing import Any
 
 from gates import distance
-from ladder import forcing, soaking
+from ladder import acceptance, forcing, soaking
 from ladder.apart import Apart
 from ladder.instruments import Message, wall
 
@@ -80,7 +80,7 @@ class Decoding:
                 passed.streams.append(self._observe_tape(index, asked, wanted, far, passed))
                 self.tell(f"{rows} rows, fill {asked['fill']}, tape {self.tapes[index].name}")
             ops = self._count_ops(rows) if asked["sites"] else {}
-        return {**passed.told(rows, asked), "process": ops}
+        return {**passed.told(rows, asked, self.decoder.config), "process": ops}
 
     def _observe_tape(self, index: int, asked: Message, wanted: int, far: int, passed: "_Pass") -> list[Any]:
         rows, fill, tape = asked["rows"], int(asked["fill"], 16), self.tapes[index]
@@ -351,13 +351,14 @@ class _Pass:
                 calls = self._by_site.setdefault(site.name, {})
                 calls[site.kernel.address] = calls.get(site.kernel.address, 0) + site.calls
 
-    def told(self, rows: int, asked: Message) -> Message:
+    def told(self, rows: int, asked: Message, config: Any) -> Message:
         steps = [step for tape in self._tapes for step in tape["steps"]]
         by_kernel: dict[str, int] = {}
         for calls in self._by_site.values():
             for address, count in calls.items():
                 by_kernel[address] = by_kernel.get(address, 0) + count
-        layers = list(zip(*self._experts, strict=True))
+        by_layer = [round(1000 * sum(layer) / len(layer)) for layer in zip(*self._experts, strict=True)]
+        union = acceptance.union(by_layer, config.n_routed_experts, config.num_experts_per_tok, rows)
         return {
             "item": {
                 "rows": rows,
@@ -366,7 +367,8 @@ class _Pass:
                 "steps": len(steps),
                 "emitted": sum(len(step["emitted"]) for step in steps),
                 "launches": {"total": sum(by_kernel.values()), "by_kernel": by_kernel, "by_site": self._by_site},
-                "experts_by_layer": [round(1000 * sum(layer) / len(layer)) for layer in layers],
+                "experts_by_layer": by_layer,
+                "acceptance": {**acceptance.counted(steps, rows), **union},
             },
             "sidecar": {"kind": "observe", "rows": rows, "tapes": self._tapes},
             "sites": None if self._sites is None else {"kind": "sites", "rows": rows, "tapes": self._sites},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ladder import ledger, show, standing, verdict
+from ladder import ledger, show, standing, tokens, verdict
 from ladder.records import Record
 
 
@@ -18,10 +18,16 @@ class Outcome:
     verdict: Mapping[str, Any]
     standing: str
     receipts: str
+    tokens: Sequence[Mapping[str, Any]]
 
     def as_json(self) -> dict[str, Any]:
-        """The verdict with the rung's standing and the folder of its records."""
-        return {"verdict": dict(self.verdict), "standing": self.standing, "receipts": self.receipts}
+        """The verdict with the rung's standing, the folder of its records, and what its tokens took."""
+        return {
+            "verdict": dict(self.verdict),
+            "standing": self.standing,
+            "receipts": self.receipts,
+            "tokens": list(self.tokens),
+        }
 
 
 def report(root: Path, start: Record) -> Outcome:
@@ -31,13 +37,15 @@ def report(root: Path, start: Record) -> Outcome:
     stands = standing.standing(root, rung, profile)
     render(root)
     folder = path.parent.relative_to(root).as_posix()
+    counted = tokens.of_window(root, rung, start.d8)
     lines = [
         show.verdict_text(graded),
         *_speed(graded, start.value["meaning"]["gates"]),
+        *tokens.lines(counted),
         f"  records   {folder}/ ({path.name})",
     ]
     lines.append(f"  standing  {rung} ({profile}): {stands.outcome}, {stands.says}")
-    return Outcome(graded["outcome"], "\n".join(lines), graded, stands.outcome, folder)
+    return Outcome(graded["outcome"], "\n".join(lines), graded, stands.outcome, folder, counted)
 
 
 def render(root: Path) -> None:

@@ -1,11 +1,11 @@
 """What a rung is and what became of it, in words."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ladder import checkout, listing, plan, records, standing
+from ladder import checkout, listing, plan, records, standing, tokens
 from ladder.errors import LadderError
 from ladder.names import check
 from ladder.plan import Plan
@@ -22,10 +22,11 @@ class SeveralProfiles(LadderError):
 
 @dataclass(frozen=True)
 class Window:
-    """One window as its records tell it: its start, and the verdict that counts, or None while ungraded."""
+    """One window as its records tell it: its start, the verdict that counts, or None while ungraded, and its tokens."""
 
     start: Record
     verdict: Mapping[str, Any] | None
+    tokens: Sequence[Mapping[str, Any]] = ()
 
     @property
     def profile(self) -> str:
@@ -41,6 +42,7 @@ class Window:
             "exploratory": list(start["exploratory"]),
             "outcome": self.verdict["outcome"] if self.verdict else None,
             "verdict": dict(self.verdict) if self.verdict else None,
+            "tokens": list(self.tokens),
         }
 
 
@@ -72,8 +74,9 @@ def grade(root: Path, rung: str, profile: str | None, window: str | None) -> Gra
 
     asked = _asked(root, rung, profile, window)
     graded = [verdict.grade(root, rung, each.start.d8)[0] for each in asked]
-    told = [verdict_text(each) for each in graded]
-    data: dict[str, Any] = {"verdicts": graded}
+    counted = [tokens.of_window(root, rung, each["window"]) for each in graded]
+    told = ["\n".join([verdict_text(each), *tokens.lines(of)]) for each, of in zip(graded, counted, strict=True)]
+    data: dict[str, Any] = {"verdicts": graded, "tokens": counted}
     if window is not None:
         return Graded(graded[0]["outcome"], told[0], data)
     stand = standing.standing(root, rung, asked[0].profile)
@@ -158,7 +161,7 @@ def rung(root: Path, name: str) -> dict[str, Any]:
     from ladder import card
 
     read = card.read(checkout.card_path(root, name))
-    tried = windows(root, name)
+    tried = [replace(each, tokens=tokens.of_window(root, name, each.start.d8)) for each in windows(root, name)]
     return {
         "rung": name,
         "title": read.title,
@@ -208,4 +211,5 @@ def _window_lines(each: dict[str, Any]) -> list[str]:
         lines.append(f"  window     {window['window']}  {window['at']}  {window['outcome'] or 'ungraded'}{exploratory}")
         if window["verdict"]:
             lines += ["    " + line for line in verdict_text(window["verdict"]).splitlines()[1:]]
+        lines += ["    " + line for line in tokens.lines(window["tokens"])]
     return lines

@@ -8,6 +8,7 @@ from gates.digest import meaning_digest
 from gates.evidence import Arm, Window
 from gates.finding import Unjudged
 from gates.readings import pair
+from ladder import acceptance
 from ladder.window import Found
 
 NEEDED = ("A", "B", "A2")
@@ -307,6 +308,23 @@ def _counted(found: Found) -> Iterator[Reason]:
                 yield Reason("miscounted", f"arm {arm.name} tells of {says}")
 
 
+def _accepted(found: Found) -> Iterator[Reason]:
+    """What a receipt says of its drafts follows from its sidecar; receipts from before it was kept say nothing."""
+    for name, record in found.receipts.items():
+        for item in record.value["observe"]:
+            told = item.get("acceptance")
+            if told is None:
+                continue
+            tapes = found.evidence.sidecar(item["sidecar"]["sha256"])["tapes"]
+            counts = acceptance.counted([step for tape in tapes for step in tape["steps"]], item["rows"])
+            alone, used = told["experts_alone"], item["experts_by_layer"]
+            counts["union_per_mille"] = acceptance.per_mille(used, alone) if alone else []
+            if told != {**counts, "experts_alone": alone}:
+                yield Reason(
+                    "miscounted", f"arm {name} tells of other acceptances at {item['rows']} rows than its steps"
+                )
+
+
 def _readings(found: Found) -> Iterator[Reason]:
     """Every measured row count can be paired, whether or not a gate asks about it."""
     window = found.evidence
@@ -345,5 +363,6 @@ CHECKS: tuple[Callable[[Found], Iterator[Reason]], ...] = (
     _undisturbed,
     _steady,
     _counted,
+    _accepted,
     _readings,
 )

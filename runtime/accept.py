@@ -1,4 +1,4 @@
-"""Exact greedy acceptance: which drafts the model agrees with, and what a step therefore emits."""
+"""What a step emits of what was accepted, and exact greedy acceptance: which drafts the model agrees with."""
 
 from __future__ import annotations
 
@@ -34,16 +34,30 @@ def accept(
     `argmax` holds one choice more than there are drafts: choice i is the model's token in place of draft i.
     Emission is cut behind the first `eos` (unless ignored) and at `cap` tokens.
     """
+    accepted = agreeing(drafts, argmax)
+    return cut(accepted, argmax[: accepted + 1], eos, ignore_eos, cap)
+
+
+def agreeing(drafts: Sequence[int], argmax: Sequence[int]) -> int:
+    """How many drafts there are before the first that is not the model's own choice."""
     assert len(argmax) == len(drafts) + 1
+    return [*(draft == choice for draft, choice in zip(drafts, argmax, strict=False)), False].index(False)
+
+
+def cut(
+    accepted: int,
+    tokens: Sequence[int],
+    eos: int | None = None,
+    ignore_eos: bool = False,
+    cap: int | None = None,
+) -> Acceptance:
+    """Emit `tokens`, the accepted drafts and one more, up to the first `eos` (unless ignored) or to `cap` tokens."""
+    assert len(tokens) == accepted + 1
     assert cap is None or cap >= 1
-    agrees = [draft == choice for draft, choice in zip(drafts, argmax, strict=False)] + [False]
-    accepted = agrees.index(False)
-    emitted = tuple(argmax[: accepted + 1])
-    if eos is not None and not ignore_eos and eos in emitted:
+    emitted = tuple(tokens)
+    finished = eos is not None and not ignore_eos and eos in emitted
+    if finished:
         emitted = emitted[: emitted.index(eos) + 1]
-        finished = True
-    else:
-        finished = False
     if cap is not None and len(emitted) >= cap:
         emitted = emitted[:cap]
         finished = True

@@ -199,10 +199,6 @@ class ModelConfig:
     def engram_width(self) -> int:
         return self.engram_columns * self.engram_head_dim
 
-    @property
-    def draft_tokens(self) -> int:
-        return self.dspark_block_size
-
     @cached_property
     def ratios_by_source(self) -> dict[int, int]:
         return {source: self.compress_ratios[source] for source in self.kv_source_layer_ids}

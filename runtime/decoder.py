@@ -1,8 +1,8 @@
 """Decoding: the prompt in groups of rows, then step after step, alone or with drafts to verify.
 
-One step: feed the newest token and the drafts as rows, let the model choose at each row, accept, commit the kept
-rows, write the draft's context, draft again. An R-row step equals R one-row steps bit for bit, so a text does not
-depend on how many rows decoded it.
+One step: feed the newest token and the drafts as rows, let the accept rule choose, commit the kept rows, write the
+draft's context, draft again. An R-row step equals R one-row steps bit for bit, so a greedy text does not depend on how
+many rows decoded it, and a sampled one only by which draws decided it: its distribution does not.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from runtime.accept import accept
+from runtime.accept import cut
 from runtime.cache import Cache, Layout
 from runtime.config import ModelConfig
 from runtime.draft import draft_tokens, write_context
 from runtime.errors import RuntimeFault
 from runtime.model import Pass, Weights, forward
+from runtime.rules import GREEDY, Drafts, Rule
 from runtime.sites import Sites
 
 
@@ -27,7 +28,7 @@ class ContextFull(RuntimeFault):
 
 
 class NoDraft(RuntimeFault):
-    """More rows were asked for than the checkpoint's draft stages can fill."""
+    """More rows were asked for than drafts can fill: without draft stages, one; with them, what the decoder holds."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,11 @@ class Step:
     fed       token of each row, R of them
     logits    [R, V] f32, a view that the next step overwrites
     argmax    the model's choice at each row, the lowest id on a tie
-    accepted  drafts the verifier agreed with
+    accepted  drafts the rule accepted, before any cut at the text's end
     kept      rows whose state stays, as forced or one for each emitted token
     emitted   tokens added to the text
     finished  the text ended inside this step
-    drafts    for the next step; empty after a one-row step
+    drafts    for a next step of as many rows; empty after a one-row step
     experts   how many different experts each backbone layer used
     """
 
@@ -73,34 +74,45 @@ class Snapshot:
 
     cache: tuple[int, list[Tensor]]
     last: int
-    drafts: tuple[int, ...]
+    round: int
+    drafts: Drafts
 
 
 class State:
-    """One sequence: its cache, the newest token, not yet fed, and the drafts that guess on from there."""
+    """One sequence: its cache, the newest token, not yet fed, and the drafts that guess on from there.
+
+    round  number of the next step, which names the draws of sampling rules
+    """
 
     def __init__(self, cache: Cache) -> None:
         self.cache = cache
         self.last = -1
-        self.drafts: tuple[int, ...] = ()
+        self.round = 0
+        self.offered = Drafts()
 
     @property
     def position(self) -> int:
         """Where `last` will be fed."""
         return self.cache.next_position
 
+    @property
+    def drafts(self) -> tuple[int, ...]:
+        """The drafts' tokens."""
+        return self.offered.tokens
+
     def snapshot(self) -> Snapshot:
         """A copy that later steps do not touch."""
-        return Snapshot(self.cache.snapshot(), self.last, self.drafts)
+        return Snapshot(self.cache.snapshot(), self.last, self.round, self.offered)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Become what `snapshot` saw, bit for bit, in the buffers that are there."""
         self.cache.restore(snapshot.cache)
         self.last = snapshot.last
-        self.drafts = snapshot.drafts
+        self.round = snapshot.round
+        self.offered = snapshot.drafts
 
     def tensors(self) -> dict[str, Tensor]:
-        """What a later step can read, by name, for digests; drafts follow from it and are left out."""
+        """What a later greedy step can read, by name, for digests; drafts follow from it and are left out."""
         return self.cache.tensors() | {"last": torch.tensor([self.last])}
 
 
@@ -109,13 +121,15 @@ class Decoder:
 
     rows     most rows of a step, as bound in `at`
     context  most positions of a sequence
+    rule     chooses tokens and accepts drafts
     """
 
-    def __init__(self, weights: Weights, at: Sites, rows: int = 8, context: int = 512) -> None:
+    def __init__(self, weights: Weights, at: Sites, rows: int = 8, context: int = 512, rule: Rule = GREEDY) -> None:
         self.weights = weights
         self.at = at
         self.rows = rows
         self.context = context
+        self.rule = rule
 
     @property
     def config(self) -> ModelConfig:
@@ -129,7 +143,7 @@ class Decoder:
 
     def observed(self, callback: Callable[..., None]) -> Decoder:
         """The same decoder, calling `callback(layer, site, value_name, tensor)` behind every site."""
-        return Decoder(self.weights, self.at.observed(callback), self.rows, self.context)
+        return Decoder(self.weights, self.at.observed(callback), self.rows, self.context, self.rule)
 
     def new_state(self) -> State:
         """An empty sequence, to be started with `prefill`."""
@@ -142,10 +156,11 @@ class Decoder:
         group = group or self.rows
         for start in range(0, len(prompt), group):
             tokens = tuple(prompt[start : start + group])
-            choices = _argmax(self.feed(state, tokens).logits)
+            logits = self.feed(state, tokens).logits
             state.cache.commit(len(tokens))
-        state.last = choices[-1]
-        state.drafts = self.propose(state)
+        state.last = self.rule.choose(logits[-1], state.round, state.position)
+        state.round += 1
+        state.offered = self.propose(state)
 
     def step(
         self,
@@ -162,12 +177,14 @@ class Decoder:
         A forced step does the same work on recorded rows, keeps as many as recorded whatever it would have
         accepted, and goes on from the recorded token. A one-row step leaves the drafting out.
         """
-        fed = forced.tokens if forced else (state.last, *self._drafts(state, rows - 1))
+        offered = _recorded(state, forced) if forced else self._drafts(state, rows - 1)
+        fed = forced.tokens if forced else (state.last, *offered.tokens)
         assert len(fed) == rows
         position = state.position
         done = self.feed(state, fed)
         argmax = _argmax(done.logits)
-        chosen = accept(fed[1:], argmax, eos, ignore_eos, cap)
+        settled = self.rule.settle(offered, done.logits, argmax, state.round, position + 1)
+        chosen = cut(settled.accepted, settled.tokens, eos, ignore_eos, cap)
         if forced:
             kept = forced.kept
             emitted = (*fed[1:kept], forced.next)
@@ -175,7 +192,8 @@ class Decoder:
             kept, emitted = chosen.kept, chosen.emitted
         state.cache.commit(kept)
         state.last = emitted[-1]
-        state.drafts = self.propose(state) if rows > 1 else ()
+        state.round += 1
+        state.offered = self.propose(state, rows - 1) if rows > 1 else Drafts()
         return Step(
             position,
             fed,
@@ -220,22 +238,43 @@ class Decoder:
             write_context(self.weights, self.at, cache, positions, done.taps)
         return done
 
-    def _drafts(self, state: State, count: int) -> tuple[int, ...]:
-        """The first `count` drafts behind the newest token, made now if the last step made none."""
+    def _drafts(self, state: State, count: int) -> Drafts:
+        """`count` drafts behind the newest token, made now if the last step did not make them."""
         if count == 0:
-            return ()
-        most = self.config.draft_tokens if self.has_draft else 0
-        if count > most:
-            raise NoDraft(f"{count + 1} rows need {count} drafts, and this checkpoint drafts {most} a step")
-        if not state.drafts:
-            state.drafts = self.propose(state)
-        return state.drafts[:count]
-
-    def propose(self, state: State) -> tuple[int, ...]:
-        """Drafts behind the newest token, a function of the committed state alone; none without draft stages."""
+            return Drafts()
         if not self.has_draft:
-            return ()
-        return draft_tokens(self.weights, self.at, state.cache, state.last)
+            raise NoDraft(f"{count + 1} rows need {count} drafts, and this checkpoint has no draft stages")
+        if count >= self.rows:
+            raise NoDraft(f"{count + 1} rows need {count} drafts, and this decoder was made for {self.rows} rows")
+        have = len(state.drafts)
+        if not (have == count or count <= have <= self.config.dspark_block_size):  # else they are of another block
+            state.offered = self.propose(state, count)
+        return state.offered.first(count)
+
+    def propose(self, state: State, count: int | None = None) -> Drafts:
+        """Drafts behind the newest token, as many as the trained block holds unless told; none without draft stages.
+
+        A function of the committed state and the count, and of the round where the rule draws.
+        """
+        if not self.has_draft:
+            return Drafts()
+        likely: list[Tensor | None] = []
+
+        def choose(logits: Tensor, place: int) -> int:
+            token, weights = self.rule.draft(logits, state.round, state.position + 1 + place)
+            likely.append(weights)
+            return token
+
+        count = self.config.dspark_block_size if count is None else count
+        tokens = draft_tokens(self.weights, self.at, state.cache, state.last, count, choose)
+        known = [weights for weights in likely if weights is not None]
+        return Drafts(tokens, torch.stack(known) if known else None)
+
+
+def _recorded(state: State, forced: Forced) -> Drafts:
+    """A recorded step's drafts, with the distributions that the state holds for as many, else as certain ones."""
+    tokens = forced.tokens[1:]
+    return Drafts(tokens, state.offered.weights if len(state.drafts) == len(tokens) else None)
 
 
 def _argmax(logits: Tensor) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ another, each with a bonus that depends on the one before it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -33,17 +34,25 @@ def write_context(weights: Weights, at: Sites, cache: Cache, positions: Tensor, 
         cache.write_window(ring, positions, window_kv(at[ring], at[ring].kv(x), turn))
 
 
-@torch.inference_mode()
-def draft_tokens(weights: Weights, at: Sites, cache: Cache, last: int) -> tuple[int, ...]:
-    """Drafts behind `last`, the newest token, which stands at `cache.next_position` and is not yet fed."""
-    return _chain(weights, at, block_logits(weights, at, cache, last), last)
+Choose = Callable[[Tensor, int], int]
 
 
 @torch.inference_mode()
-def block_logits(weights: Weights, at: Sites, cache: Cache, last: int) -> Tensor:
+def draft_tokens(weights: Weights, at: Sites, cache: Cache, last: int, count: int, choose: Choose) -> tuple[int, ...]:
+    """`count` drafts behind `last`, the newest token, which stands at `cache.next_position` and is not yet fed.
+
+    `choose(logits, place)` picks draft `place`, counted from 0, of logits [V] f32. The block is the trained one unless
+    more drafts are wanted than it holds; all of its rows see each other, so a longer one drafts otherwise from the
+    first place on.
+    """
+    block = max(count, weights.config.dspark_block_size)
+    return _chain(weights, at, block_logits(weights, at, cache, last, block)[:count], last, choose)
+
+
+@torch.inference_mode()
+def block_logits(weights: Weights, at: Sites, cache: Cache, last: int, block: int) -> Tensor:
     """What the stages say of each place of the block [block, V] f32, before the Markov head; a view."""
     config = weights.config
-    block = config.dspark_block_size
     positions = cache.next_position + torch.arange(block, device=weights.device)
     tokens = torch.full((block,), config.dspark_noise_token_id, device=weights.device)
     tokens[0] = last
@@ -72,14 +81,14 @@ def block_visible(rows: int) -> Tensor:
     return torch.ones(rows, rows, dtype=torch.bool)
 
 
-def _chain(weights: Weights, at: Sites, base: Tensor, last: int) -> tuple[int, ...]:
-    """Choose the drafts of base [R, V] f32 one after another, the highest logit, the lowest id on a tie."""
+def _chain(weights: Weights, at: Sites, base: Tensor, last: int, choose: Choose) -> tuple[int, ...]:
+    """Choose the drafts of base [R, V] f32 one after another."""
     assert weights.drafting is not None
     drafts: list[int] = []
     previous = last
-    for row in base:
+    for place, row in enumerate(base):
         bonus = at.drafting.draft_markov(weights.drafting.markov_embed[previous][None])
-        previous = int((row + bonus[0]).argmax())
+        previous = choose(row + bonus[0], place)
         drafts.append(previous)
     return tuple(drafts)
 

@@ -57,8 +57,12 @@ def step(
     experts_by_layer: Sequence[float],
     draft_experts_by_stage: Sequence[float] = (),
     head_bytes: int = BF16_BYTES,
+    drafts: int | None = None,
 ) -> Footprint:
-    """Bytes of a step that used so many different experts in each layer, and in each draft stage if it drafted."""
+    """Bytes of a step that used so many different experts in each layer, and in each draft stage if it drafted.
+
+    `drafts` is how many it chose, the trained block's unless given: the Markov head is read for each.
+    """
     assert len(experts_by_layer) == config.num_hidden_layers
     layers = [_dense(backbone_layer(config, layer)) for layer in range(config.num_hidden_layers)]
     head = config.vocab_size * config.hidden_size * head_bytes
@@ -68,7 +72,7 @@ def step(
         glue=sum(layer.glue for layer in layers),
         head=head,
         experts=round(sum(experts_by_layer) * expert_bytes(config)),
-        draft=_draft(config, draft_experts_by_stage, head) if draft_experts_by_stage else 0,
+        draft=_draft(config, draft_experts_by_stage, head, drafts) if draft_experts_by_stage else 0,
         projection_count=sum(layer.fp8_weights for layer in layers),
     )
 
@@ -96,14 +100,14 @@ def _dense(table: Mapping[str, Expected]) -> _Dense:
     return _Dense(projections, output_a, glue, count)
 
 
-def _draft(config: ModelConfig, experts_by_stage: Sequence[float], head: int) -> int:
+def _draft(config: ModelConfig, experts_by_stage: Sequence[float], head: int, drafts: int | None) -> int:
     """Every stage, the head, and a Markov row and head a draft."""
     total = head + round(sum(experts_by_stage) * expert_bytes(config))
     for stage in range(config.num_nextn_predict_layers):
         table = {name: t for name, t in draft_stage(config, stage).items() if not name.startswith("markov_head.")}
         total += sum(_dense(table)[:3])
     markov_head = config.vocab_size * config.dspark_markov_rank * BF16_BYTES
-    return total + config.dspark_block_size * markov_head
+    return total + (config.dspark_block_size if drafts is None else drafts) * markov_head
 
 
 def uniform_union(experts: int, top_k: int, rows: int) -> float:

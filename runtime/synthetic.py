@@ -14,7 +14,6 @@ their embedding, which the gates read, so that they go to common experts. None o
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
 import sys
 from collections.abc import Iterator
@@ -27,11 +26,11 @@ from torch import Tensor
 from kernels import codecs
 from runtime.checkpoint import write
 from runtime.config import ModelConfig, named
+from runtime.draws import bits, key, shifted
 from runtime.errors import RuntimeFault
 from runtime.tensors import Expected, expected
 
 SEED = 41
-GOLDEN, MIX_1, MIX_2 = -7046029254386353131, -4658895280553007687, -7723592293110705685
 # Eight uniform bytes, doubled and centred: an even integer within +-2040.
 NORMAL_SD = (8 * (256**2 - 1) / 12 * 4) ** 0.5
 
@@ -56,28 +55,10 @@ PLAIN = Recipe()
 # Draws
 
 
-def key(seed: int, name: str) -> int:
-    """The 64-bit key of a tensor, as a signed integer."""
-    return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "little", signed=True)
-
-
-def bits(key_: int, places: Tensor) -> Tensor:
-    """64 hashed bits [...] int64 for each place [...] int64 (splitmix64; products wrap)."""
-    z = places * GOLDEN + key_
-    z = (z ^ _right(z, 30)) * MIX_1
-    z = (z ^ _right(z, 27)) * MIX_2
-    return z ^ _right(z, 31)
-
-
-def _right(z: Tensor, by: int) -> Tensor:
-    """Logical shift to the right of int64."""
-    return (z >> by) & ((1 << (64 - by)) - 1)
-
-
 def near_normal(key_: int, places: Tensor) -> Tensor:
     """Even integers within +-2040, near normal with standard deviation NORMAL_SD, int64."""
     drawn = bits(key_, places)
-    total = torch.stack([_right(drawn, 8 * byte) & 255 for byte in range(8)]).sum(0)
+    total = torch.stack([shifted(drawn, 8 * byte) & 255 for byte in range(8)]).sum(0)
     return 2 * total - 2040
 
 

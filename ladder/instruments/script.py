@@ -25,7 +25,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
-from ladder import records
+from ladder import acceptance, records
 from ladder.errors import LadderError
 from ladder.instruments import Message
 from ladder.names import check
@@ -85,7 +85,8 @@ class Script:
         rows, tokens = asked["rows"], asked["new_tokens"]
         names = TAPES[: asked["tapes"]]
         tapes = [{"tape": name, "prompt": _hex("prompt", name), **self._tape(name, rows, tokens)} for name in names]
-        steps = sum(len(tape["steps"]) for tape in tapes)
+        told = [step for tape in tapes for step in tape["steps"]]
+        steps = len(told)
         launches = self._own("launches", 40) * steps
         by_site = {site: {address: steps} for site, address in sorted(self.choices.items())}
         reach = asked["reach"]
@@ -95,13 +96,14 @@ class Script:
                 "fill": asked["fill"],
                 "tapes": len(tapes),
                 "steps": steps,
-                "emitted": sum(len(step["emitted"]) for tape in tapes for step in tape["steps"]),
+                "emitted": sum(len(step["emitted"]) for step in told),
                 "launches": {
                     "total": launches,
                     "by_kernel": {address: steps for address in sorted(set(self.choices.values()))},
                     "by_site": by_site,
                 },
                 "experts_by_layer": [],
+                "acceptance": {**acceptance.counted(told, rows), "experts_alone": 0, "union_per_mille": []},
             },
             "sidecar": {"kind": "observe", "rows": rows, "tapes": tapes},
             "sites": None,

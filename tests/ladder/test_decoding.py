@@ -67,6 +67,7 @@ class Decoder:
     """Counts upwards, two tokens a step of several rows; `forgets` one element of its output, `drifts` with time."""
 
     at: Table
+    config: Any = field(default_factory=lambda: SimpleNamespace(n_routed_experts=16, num_experts_per_tok=4))
     forgets: bool = False
     drifts: bool = False
     callback: Callable[..., None] | None = None
@@ -80,7 +81,7 @@ class Decoder:
         state.last, state.position = prompt[-1], len(prompt)
 
     def observed(self, callback: Callable[..., None]) -> "Decoder":
-        return Decoder(self.at, self.forgets, self.drifts, callback)
+        return Decoder(self.at, self.config, self.forgets, self.drifts, callback)
 
     def step(self, state: State, rows: int, forced: Forced | None = None, ignore_eos: bool = False) -> Any:
         fed = forced.tokens if forced else tuple((state.last + row) % VOCABULARY for row in range(rows))
@@ -148,6 +149,15 @@ def test_only_the_recorded_part_is_told_and_counted_though_the_tape_goes_on() ->
     assert told["item"]["launches"]["by_site"] == {"head": {"head/reference": 6}}
     assert [len(stream) for stream in told["streams"]] == [6, 6]
     assert told["item"]["experts_by_layer"] == [4000, 6000]
+
+
+def test_drafts_and_experts_are_counted_over_the_recorded_part() -> None:
+    """Two tokens a step: the first draft hits, the second does not, and none behind it is attempted."""
+    told = observe(decoding())["item"]["acceptance"]
+    assert (told["attempts"], told["hits"]) == ([6, 6, 0, 0, 0], [6, 0, 0, 0, 0])
+    assert (told["accepted_by_verifier"], told["committed"], told["emitted"], told["steps"]) == (6, 12, 12, 6)
+    assert told["experts_alone"] == round(16_000 * (1 - 0.75**6))
+    assert told["union_per_mille"] == [round(4000 / 16 / (1 - 0.75**6)), round(6000 / 16 / (1 - 0.75**6))]
 
 
 def test_the_first_steps_are_hashed_value_by_value_and_row_by_row() -> None:

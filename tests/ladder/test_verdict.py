@@ -161,6 +161,8 @@ VOID = [
     ("outputs that nobody held against observe", lambda p: p["arms"]["B"].update(compared=0), "outputs_unchecked"),
     ("a tape more than was observed", lambda p: p["arms"]["B"].update(told={"tapes": 9}), "miscounted"),
     ("tokens that nobody emitted", lambda p: p["arms"]["B"].update(told={"emitted": 999}), "miscounted"),
+    ("drafts that nobody accepted", lambda p: p["arms"]["B"].update(acceptance={"hits": [32] * 5}), "miscounted"),
+    ("experts that nobody used", lambda p: p["arms"]["A"].update(acceptance={"union_per_mille": [999]}), "miscounted"),
     ("steps that left no reading", lambda p: p["arms"]["A"].update(timed=81), "miscounted"),
     ("a control that was never launched", calls("A2", head={windows.CONTROL: 0}), "swap_unproven"),
     ("a reading of zero", reading("B", "wall_ns", 4, 0), "bad_reading"),

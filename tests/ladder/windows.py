@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gates.digest import digest, meaning_digest
-from ladder import records
+from ladder import acceptance, records
 
 ROWS = (6, 1)
 TAPES = ("prose", "code", "math", "json", "shell", "tool", "long", "story")
@@ -197,7 +197,8 @@ def _receipt(folder: Path, each: Parts) -> dict[str, Any]:
     observed = []
     for rows, passes in each["observe"].items():
         for fill, document, kept in passes:
-            steps = sum(len(tape["steps"]) for tape in document["tapes"])
+            every = [step for tape in document["tapes"] for step in tape["steps"]]
+            steps = len(every)
             by_site = {
                 site: {at: count * steps for at, count in calls.items()} for site, calls in each["calls"].items()
             }
@@ -213,6 +214,9 @@ def _receipt(folder: Path, each: Parts) -> dict[str, Any]:
                     "sites": sidecar(folder, kept) if kept else None,
                     "launches": {"total": 40 * steps, "by_kernel": by_kernel, "by_site": by_site},
                     "experts_by_layer": [4000],
+                    "acceptance": acceptance.counted(every, rows)
+                    | acceptance.union([4000], 32, 4, rows)
+                    | each.get("acceptance", {}),
                 }
                 | each["told"]
             )

@@ -13,6 +13,7 @@ import runtime.draft
 from kernels import order
 from runtime.cache import Cache
 from runtime.decoder import ContextFull, Decoder, Forced, NoDraft, State
+from runtime.rules import Drafts
 from tests.runtime.decoding import PROMPT, copied, digest, emitted, prefilled, same, tiny
 
 # Positions: past the first wrap of a ring (24) and the first candidate block left out (16), both parities.
@@ -121,15 +122,50 @@ def test_ties_left_to_the_library_break_row_invariance(monkeypatch):
     assert found != []
 
 
-@pytest.mark.parametrize("rows", [2, 4, 6])
+@lru_cache
+def one_row_text(length: int) -> tuple[list[int], dict[str, torch.Tensor]]:
+    state = prefilled(tiny())
+    return emitted(list(tiny().generate(state, length, rows=1, ignore_eos=True))), copied(state)
+
+
+@pytest.mark.parametrize("rows", range(2, 9))
 def test_the_speculative_text_is_the_greedy_one(rows):
-    decoder = tiny()
-    one, many = prefilled(decoder), prefilled(decoder)
-    expected = emitted(list(decoder.generate(one, 48, rows=1, ignore_eos=True)))
-    steps = list(decoder.generate(many, 48, rows=rows, ignore_eos=True))
+    decoder, (expected, tensors) = tiny(), one_row_text(36)
+    state = prefilled(decoder)
+    steps = list(decoder.generate(state, 36, rows=rows, ignore_eos=True))
     assert emitted(steps) == expected
-    assert same(one.tensors(), many.tensors())
-    assert rows == 2 or max(step.accepted for step in steps) >= 2, "drafts were never accepted: nothing was tested"
+    assert same(state.tensors(), tensors)
+    assert {len(step.drafts) for step in steps} == {rows - 1}
+    assert max(step.accepted for step in steps) >= min(rows - 1, 3), "too few were accepted: nothing was tested"
+
+
+def test_row_counts_can_change_within_a_text():
+    """Drafts left from a step of other rows are of another block; what is accepted may differ, the text does not."""
+    decoder, (expected, tensors) = tiny(), one_row_text(36)
+    state, text = prefilled(decoder), []
+    for rows in (8, 6, 3, 7, 1, 5) * 9:
+        if len(text) == 36:
+            break
+        text += decoder.step(state, rows, ignore_eos=True, cap=36 - len(text)).emitted
+    assert text == expected
+    assert same(state.tensors(), tensors)
+
+
+def test_up_to_the_trained_block_fewer_drafts_are_the_first_of_more():
+    decoder, state = tiny(), greedy().at(tiny(), 20)
+    drafts = [decoder.propose(state, count).tokens for count in range(1, 8)]
+    assert [len(each) for each in drafts] == list(range(1, 8))
+    assert all(each == drafts[4][: len(each)] for each in drafts[:5])
+
+
+def test_a_longer_block_has_the_shorter_ones_rows_see_more():
+    """Its first row's logits move: the block is not causal, so a longer one must be drafted whole."""
+    decoder, state = tiny(), greedy().at(tiny(), 20)
+    first = [
+        runtime.draft.block_logits(decoder.weights, decoder.at, state.cache, state.last, block)[0].clone()
+        for block in (5, 7)
+    ]
+    assert not torch.equal(*first)
 
 
 def test_a_restored_state_decodes_the_same_bits_again():
@@ -164,6 +200,7 @@ def test_a_forced_step_keeps_what_was_recorded_whatever_it_would_accept():
 
 
 SCRIPT = """
+from runtime.rules import Drafts
 from tests.runtime.decoding import digest, emitted, prefilled, tiny
 state = prefilled(tiny())
 print(emitted(list(tiny().generate(state, 12, rows=6, ignore_eos=True))), digest(state))
@@ -192,8 +229,8 @@ def test_drafts_follow_from_the_committed_state_alone():
     state = prefilled(decoder)
     step = decoder.step(state, 6)
     expected = step.drafts
-    state.drafts = ()
-    assert decoder.propose(state) == expected
+    state.offered = Drafts()
+    assert decoder.propose(state).tokens == expected
 
 
 def test_a_causal_draft_block_drafts_otherwise(monkeypatch):
@@ -201,7 +238,7 @@ def test_a_causal_draft_block_drafts_otherwise(monkeypatch):
     decoder, state = tiny(), greedy().at(tiny(), 20)
 
     def logits():
-        return runtime.draft.block_logits(decoder.weights, decoder.at, state.cache, state.last).clone()
+        return runtime.draft.block_logits(decoder.weights, decoder.at, state.cache, state.last, 5).clone()
 
     sound = logits()
     monkeypatch.setattr(runtime.draft, "block_visible", lambda rows: torch.ones(rows, rows).tril().bool())
@@ -240,5 +277,5 @@ def test_a_full_context_and_too_many_rows_are_said():
     state = prefilled(decoder)
     with pytest.raises(ContextFull, match="6 rows at position 10 do not fit a context of 13"):
         decoder.step(state, 6)
-    with pytest.raises(NoDraft, match="8 rows need 7 drafts, and this checkpoint drafts 5 a step"):
-        decoder.step(state, 8)
+    with pytest.raises(NoDraft, match="9 rows need 8 drafts, and this decoder was made for 8 rows"):
+        decoder.step(state, 9)

@@ -41,3 +41,10 @@ def test_independent_rows_would_use_so_many_experts(rows, expected):
 
 def test_a_slice_reads_its_share():
     assert footprint.step(named("slice10"), [22] * 10).verify / 1e9 == pytest.approx(7.8, abs=0.1)
+
+
+def test_the_markov_head_is_read_once_a_draft():
+    one, five, seven = (footprint.step(FULL, [22] * 40, [14.3] * 3, drafts=count).draft for count in (1, 5, 7))
+    head = 2 * 129_280 * 256
+    assert (five - one, seven - five) == (4 * head, 2 * head)
+    assert footprint.step(FULL, [22] * 40, [14.3] * 3).draft == five

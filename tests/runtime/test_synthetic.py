@@ -7,12 +7,13 @@ from functools import lru_cache
 import pytest
 import torch
 
-from runtime import synthetic
+from runtime import draws, synthetic
 from runtime.checkpoint import load
 from runtime.config import named
 from runtime.decoder import Decoder
+from runtime.draws import key
 from runtime.footprint import uniform_union
-from runtime.synthetic import Maker, Recipe, draw, key, make, near_normal, places, token_map
+from runtime.synthetic import Maker, Recipe, draw, make, near_normal, places, token_map
 from runtime.tapes import NAMES, tapes
 from runtime.tensors import expected
 from tests.runtime.decoding import tiny
@@ -25,9 +26,9 @@ TINY_DIGEST = "72786426995f13e916da49d54dbd687b007f2ce9794d245d884db46d715c209c"
 def by_hand(key_: int, place: int) -> int:
     """The draw of one place in Python's own integers."""
     mask = 2**64 - 1
-    z = (place * (synthetic.GOLDEN & mask) + key_) & mask
-    z = ((z ^ z >> 30) * (synthetic.MIX_1 & mask)) & mask
-    z = ((z ^ z >> 27) * (synthetic.MIX_2 & mask)) & mask
+    z = (place * (draws.GOLDEN & mask) + key_) & mask
+    z = ((z ^ z >> 30) * (draws.MIX_1 & mask)) & mask
+    z = ((z ^ z >> 27) * (draws.MIX_2 & mask)) & mask
     z ^= z >> 31
     return 2 * sum(z >> 8 * byte & 255 for byte in range(8)) - 2040
 
