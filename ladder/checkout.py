@@ -38,6 +38,8 @@ def card_path(root: Path, rung: str) -> Path:
     path = rungs_folder(root) / f"{check('rung', rung)}.yaml"
     if path.is_symlink():
         raise UnknownRung(f"rungs/{path.name} is a symbolic link: a card is a file of the checkout itself")
+    if path.exists() and not path.is_file():
+        raise UnknownRung(f"rungs/{path.name} is no plain file: a card is a YAML file")
     if not path.is_file():
         raise UnknownRung(f"no card rungs/{path.name}{nearest(rung, rungs(root)) or '; `ladder ls` lists the rungs'}")
     return path

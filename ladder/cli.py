@@ -1,6 +1,7 @@
 """The command line: the one place that prints, and the one place that catches."""
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -15,6 +16,13 @@ from ladder.errors import LadderError, LinkedFolder
 
 CODES = {"PASS": 0, "FAIL": 2, "INCONCLUSIVE": 3, "INVALID": 4}
 INTERRUPTED = 130
+WOULD_DO = {
+    errno.ENOSPC: "free some space and run again",
+    errno.EDQUOT: "free some space and run again",
+    errno.EROFS: "make the file system writable and run again",
+    errno.EACCES: "make it readable and writable and run again",
+    errno.EPERM: "make it readable and writable and run again",
+}
 EXITS = "exit codes: 0 PASS or done, 1 a mistake or an error, 2 FAIL, 3 INCONCLUSIVE, 4 INVALID, 130 interrupted"
 
 
@@ -61,12 +69,25 @@ def main(words: Sequence[str] | None = None) -> int:
         return _refused("Interrupted", "interrupted", "--json" in words, INTERRUPTED)
     except BrokenPipeError:
         return _hush(1)
+    except OSError as error:
+        if os.environ.get("LADDER_DEBUG") == "1":
+            traceback.print_exc()
+        return _refused(type(error).__name__, _of_system(error), "--json" in words, 1)
     except Exception as error:
         if os.environ.get("LADDER_DEBUG") == "1":
             traceback.print_exc()
         says = f"unexpected {type(error).__name__}: {_one_line(str(error))} (LADDER_DEBUG=1 shows where)"
         return _refused(type(error).__name__, says, "--json" in words, 1)
     return _given(answer, asked.json)
+
+
+def _of_system(error: OSError) -> str:
+    """What the system refused, of which file, and what would do."""
+    place = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
+    shown = "/".join(place.parts[-3:]) if place else "a file"
+    says = error.strerror or type(error).__name__
+    advice = WOULD_DO.get(error.errno or 0, "see that it is a plain file or folder of this checkout")
+    return f"{shown}: {says}: {advice}; nothing that was written is lost (LADDER_DEBUG=1 shows where)"
 
 
 def _given(answer: Answer, as_json: bool) -> int:
@@ -202,7 +223,7 @@ def _show(root: Path, asked: argparse.Namespace) -> Answer:
 
 
 def _ledger(root: Path, asked: argparse.Namespace) -> Answer:
-    from ladder import ledger
+    from ladder import ledger, report
 
     if asked.check:
         problems = ledger.check(root)
@@ -212,7 +233,7 @@ def _ledger(root: Path, asked: argparse.Namespace) -> Answer:
     path = root / ledger.NAME
     if path.is_symlink():
         raise LinkedFolder(f"{path.name} is a symbolic link: the ledger lies in the checkout itself")
-    path.write_text(rendered, encoding="utf-8")
+    report.render(root)
     return Answer(f"wrote {path.name}", {"path": path.name, "lines": rendered.count("\n")})
 
 

@@ -28,6 +28,8 @@ class Seen:
     kept: int
     argmax: tuple[int, ...]
     logits: list[str]
+    emitted: tuple[int, ...]
+    drafts: tuple[int, ...]
 
 
 @dataclass
@@ -96,7 +98,7 @@ class Decoding:
             values: list[Any] | None = [] if is_recorded and asked["sites"] and len(steps) < SITE_STEPS else None
             step = self._free_step(state, rows, fill, values)
             told = _told(step)
-            seen.append(Seen(step.fed, step.kept, step.argmax, told["logits"]))
+            seen.append(Seen(step.fed, step.kept, step.argmax, told["logits"], tuple(step.emitted), tuple(step.drafts)))
             stream.append([list(step.fed), step.kept, step.emitted[-1]])
             emitted += len(step.emitted)
             if is_recorded:
@@ -255,6 +257,8 @@ class Decoding:
     def measure(self, asked: Message) -> Message:
         """Time recorded steps of one tape; outside of what is timed, hold each one's outputs against `observe`.
 
+        Every output is poisoned before each step, so that one which a step leaves out cannot be an older one's.
+
         A piece that does not begin the tape goes on from the piece before.
         """
         import torch
@@ -264,16 +268,19 @@ class Decoding:
             if asked["first"] == 0:
                 self._at_prompt(index)
                 self._held = _Held(self._seen.get((rows, index), []))
-            held = self._held.begun(
-                asked["first"], last=asked["first"] + len(asked["steps"]) - 1, ends=asked["is_last"]
-            )
+            held = self._held.begun(asked["first"])
             recorded = [self.forced(tuple(fed), kept, then) for fed, kept, then in asked["steps"]]
 
             def run(forced: Any) -> Callable[[], None]:
                 return lambda: held.took(self.decoder.step(self._state, rows, forced=forced))
 
+            def behind(index: int) -> None:
+                held.compare(index)
+                self.at.poison(soaking.FILLS[index % 2])
+
             compiled = _compiles()
-            readings = wall.read([run(forced) for forced in recorded], held.compare)
+            self.at.poison(soaking.FILLS[1])
+            readings = wall.read([run(forced) for forced in recorded], behind)
         return {
             "tape": self.tapes[index].name,
             "wall_ns": readings.wall_ns,
@@ -294,13 +301,12 @@ class _Held:
         self._parted = False
         self._step: Any = None
 
-    def begun(self, first: int, last: int, ends: bool) -> "_Held":
-        """A piece begins: its first and last step in the tape, and whether the tape ends there."""
+    def begun(self, first: int) -> "_Held":
+        """A piece begins, at this step of the tape."""
         self.compared = 0
         self.tokens_moved = False
         self.logits_moved = False
         self._first = first
-        self._last = last if ends else -1
         return self
 
     def took(self, step: Any) -> None:
@@ -308,7 +314,7 @@ class _Held:
         self._step = step
 
     def compare(self, index: int) -> None:
-        """Compare the step's tokens, and the logits of the tape's last step."""
+        """Compare what the step gave: tokens, drafts, and every row's logits."""
         place = self._first + index
         if self._parted or place >= len(self._seen):
             return
@@ -318,8 +324,9 @@ class _Held:
             return
         self.compared += 1
         self.tokens_moved |= tuple(step.argmax) != tuple(seen.argmax)
-        if place == self._last:
-            self.logits_moved |= _rows_list(step.logits) != seen.logits
+        self.logits_moved |= _rows_list(step.logits) != seen.logits
+        if tuple(step.emitted) == seen.emitted:  # another arm's recorded token is followed by other drafts
+            self.tokens_moved |= tuple(step.drafts) != seen.drafts
         self._parted = step.kept != seen.kept
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gates.digest import digest
-from ladder import records, standing, verdict, window
+from ladder import git, records, standing, verdict, window
 from ladder.errors import LadderError
 from ladder.names import real_folder
 from ladder.records import Broken, Record
@@ -34,8 +34,17 @@ def check(root: Path) -> list[str]:
     for record in found:
         problems += [f"{_place(root, record.path)}: {says}" for says in _record_problems(record, known)]
     problems += _window_problems(root, found)
+    problems += _lost(root)
     problems += _rendered_problems(root, found, broken)
     return list(dict.fromkeys(problems))
+
+
+def _lost(root: Path) -> Iterator[str]:
+    """Files under `receipts/` that the last commit holds and the folder does not."""
+    told = git.ask(root, "ls-files", "-z", "--deleted", "--", "receipts") or b""
+    staged = git.ask(root, "diff", "--cached", "--name-only", "-z", "--diff-filter=D", "HEAD", "--", "receipts") or b""
+    for path in sorted({*told.split(b"\0"), *staged.split(b"\0")} - {b""}):
+        yield f"{path.decode('utf-8', 'replace')}: is committed, and is gone: `git restore` brings it back"
 
 
 def _place(root: Path, path: Path) -> str:

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from gates.digest import meaning_digest
 from ladder import card as cards
-from ladder import checkout, records, standing
+from ladder import checkout, plan, records, standing
 from ladder.errors import LadderError
+from ladder.records import Record
 from ladder.standing import NOT_RUN, Standing
 
 
@@ -15,17 +17,37 @@ def rows(root: Path) -> list[dict[str, Any]]:
     found, broken = records.survey(root)
     stands = {(each.rung, each.profile): each for each in standing.standings(found)}
     troubles = {each.path.relative_to(root / "receipts").parts[0]: each.says for each in reversed(broken)}
-    listed = {rung: _row(root, rung, stands, troubles.get(rung)) for rung in checkout.rungs(root)}
+    starts = [record for record in found if record.kind == "start"]
+    listed = {rung: _row(root, rung, stands, starts, troubles.get(rung)) for rung in checkout.rungs(root)}
     return [listed[rung] for rung in sorted(listed, key=lambda rung: (_depth(rung, listed), rung))]
 
 
-def _row(root: Path, rung: str, stands: Mapping[tuple[str, str], Standing], trouble: str | None) -> dict[str, Any]:
+def _row(
+    root: Path, rung: str, stands: Mapping[tuple[str, str], Standing], starts: list[Record], trouble: str | None
+) -> dict[str, Any]:
     try:
         card = cards.read(checkout.card_path(root, rung))
     except LadderError as error:
         return {"rung": rung, "parent": None, "title": None, "profiles": {}, "trouble": str(error)}
     profiles = {name: told(stands.get((rung, name))) for name in card.profiles}
+    for name in profiles:
+        mine = [each for each in starts if (each.value["rung"], each.value["profile"]) == (rung, name)]
+        profiles[name] += "; card changed since" if changed_since(root, rung, name, mine) else ""
     return {"rung": rung, "parent": card.parent, "title": card.title, "profiles": profiles, "trouble": trouble}
+
+
+def changed_since(root: Path, rung: str, profile: str, starts: Iterable[Record]) -> str | None:
+    """What to say where the card asks another question than the last window did, or cannot be planned any more."""
+    last = max(starts, key=lambda start: str(start.value["at"]), default=None)
+    if last is None:
+        return None
+    try:
+        meaning = plan.make(root, rung, profile, is_tried=False).meaning
+    except LadderError:
+        return f"the card cannot be planned now; its last window {last.d8} asked a question that it could"
+    if meaning_digest(meaning) == meaning_digest(last.value["meaning"]):
+        return None
+    return f"the card has changed since window {last.d8}: what stands is the answer to what it asked then"
 
 
 def told(stand: Standing | None) -> str:

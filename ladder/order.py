@@ -1,9 +1,9 @@
 """Does git prove that a window's gates were written before it was opened? A layer of its own over the verdict."""
 
-import subprocess
 from pathlib import Path
 from typing import Literal
 
+from ladder import git, window
 from ladder.records import Record
 
 Order = Literal["proven", "unproven", "contradicted"]
@@ -31,25 +31,32 @@ def order(root: Path, registration: Record | None, start: Record) -> Order:
     return "contradicted" if _is_ancestor(root, second, first) else "unproven"
 
 
-def _git(root: Path, *words: str) -> tuple[int, str]:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *words], capture_output=True, text=True, timeout=10, check=False, errors="replace"
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return 1, ""
-    return done.returncode, done.stdout.strip()
+SPOKEN = {
+    "proven": "proven: git had the registration before the window",
+    "unproven": "unproven: git does not show that the registration came first",
+    "contradicted": "CONTRADICTED: the registration came after the window",
+}
+
+
+def spoken(found: Order) -> str:
+    """An order in words."""
+    return SPOKEN[found]
+
+
+def of_window(root: Path, rung: str, start: Record) -> Order:
+    """What git says of a window and the registration that it names."""
+    return order(root, window.load(root, rung, start.d8).registration, start)
 
 
 def _brought(root: Path, path: Path) -> str | None:
     """The oldest commit in HEAD's history that added this file; None when none did."""
-    code, out = _git(root, "log", "--diff-filter=A", "--format=%H", "--", str(path.relative_to(root)))
-    return out.splitlines()[-1] if code == 0 and out else None
+    out = git.line(root, "log", "--diff-filter=A", "--format=%H", "--", str(path.relative_to(root)))
+    return out.splitlines()[-1] if out else None
 
 
 def _is_shallow(root: Path) -> bool:
-    return _git(root, "rev-parse", "--is-shallow-repository") != (0, "false")
+    return git.line(root, "rev-parse", "--is-shallow-repository") != "false"
 
 
 def _is_ancestor(root: Path, older: str, newer: str) -> bool:
-    return _git(root, "merge-base", "--is-ancestor", older, newer)[0] == 0
+    return git.ask(root, "merge-base", "--is-ancestor", older, newer) is not None

@@ -51,8 +51,11 @@ class Plan:
         return asdict(self)
 
 
-def make(root: Path, rung: str, profile: str) -> Plan:
-    """The plan of one rung under one profile, or the mistake in its card, its parents or its names."""
+def make(root: Path, rung: str, profile: str, *, is_tried: bool = True) -> Plan:
+    """The plan of one rung under one profile, or the mistake in its card, its parents, its names or its gates.
+
+    `is_tried` False leaves the trial of the gates out, where nothing is to be run.
+    """
     chain = lineage(root, rung)
     check("profile", profile)
     chain[-1].profile(profile)
@@ -73,7 +76,7 @@ def make(root: Path, rung: str, profile: str) -> Plan:
     if not changed:
         raise card.refused(card.place(profile, "change"), "changes nothing: the control already runs exactly this")
     made = _explicit(chain, profile, control, candidate, changed, dropped)
-    if vacuous := trial.vacuous(made.meaning):
+    if is_tried and (vacuous := trial.vacuous(made.meaning)):
         place = card.place(profile, "gates")
         raise card.refused(place if vacuous.index is None else (*place, vacuous.index), vacuous.says)
     return made
@@ -127,6 +130,10 @@ def _names_what_exists(
     folder = root / "kernels" / operation
     path = folder / f"{name}.py"
     if path.is_symlink() or folder.is_symlink() or not path.is_file() or name == "cases":
+        if path.is_symlink() or folder.is_symlink():
+            raise card.refused(
+                place, f"kernels/{operation}/{name}.py is reached by a symbolic link; commit the file itself"
+            )
         known = [file.stem for file in folder.glob("*.py") if file.stem not in {"__init__", "cases"}]
         raise card.refused(place, f"no kernel file kernels/{operation}/{name}.py{nearest(name, known)}")
 

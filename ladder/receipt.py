@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ladder import records
+from ladder import records, window
 from ladder.arm import Arm
 from ladder.moment import now
 from ladder.records import BadRecord, Record
@@ -36,8 +36,24 @@ def write(start: Record, arm: Arm, code: Mapping[str, str], opened_ns: int) -> R
     try:
         return records.write(path, value)
     except BadRecord as error:
+        for name in {each["name"] for each in _sidecars(value)} - _named_by_others(folder):
+            (folder / name).unlink(missing_ok=True)
         says = f"its answers make no receipt: {_plain(str(error), arm.root)}"
         return records.write(path, _empty(start, arm, [*trouble, {"code": "bad_answer", "says": says}]))
+
+
+def _sidecars(value: Message) -> Iterator[Mapping[str, str]]:
+    """The sidecars that were written for a receipt, as far as it came."""
+    for item in (*value["observe"], *value["measure"]):
+        yield from (each for each in (item.get("sidecar"), item.get("sites")) if each)
+    if "forced" in value:
+        yield value["forced"]
+
+
+def _named_by_others(folder: Path) -> set[str]:
+    """Sidecars that receipts written before this one stand on: equal ones are one file."""
+    others = [records.load(path).value for path in folder.glob("[A-Z]*.json")]
+    return {each["name"] for other in others for each in window.references(other)}
 
 
 def _empty(start: Record, arm: Arm, trouble: list[dict[str, str]]) -> Message:

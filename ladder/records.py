@@ -1,5 +1,6 @@
 """Records: what was written once, named by the digest of its bytes, and is never changed."""
 
+import contextlib
 import json
 import math
 import os
@@ -94,7 +95,12 @@ def write_start(rung_folder: Path, value: Mapping[str, Any]) -> Record:
     """Open a window: write `<d8>/start.json`, where d8 is of the start's own bytes."""
     data = _checked("start", value)
     path = rung_folder / d8(digest(data)) / "start.json"
-    _put(path, data)
+    try:
+        _put(path, data)
+    except OSError:
+        with contextlib.suppress(OSError):  # not empty: it was there before
+            path.parent.rmdir()
+        raise
     return Record(path, digest(data), value)
 
 

@@ -1,22 +1,20 @@
 """Registration: a card's meaning and the code it can execute, written down by digest before any run."""
 
 import hashlib
-import os
-import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gates.digest import meaning_digest
-from ladder import checkout, code, plan, records
+from ladder import checkout, code, git, plan, records
 from ladder.code import Closure
 from ladder.errors import LadderError
 from ladder.moment import now
 from ladder.plan import Plan
 from ladder.records import Record
 
+GRADERS = ("gates/*.py", "ladder/**/*.py", "ladder/schemas/*.json")
 NO_GIT = "no git here, and no registration in receipts/ matches this card and this code"
 
 
@@ -49,7 +47,7 @@ def register(root: Path, rung: str, profile: str, *, revise: bool = False, why: 
     tree = Tree.of(root)
     if tree is None:
         raise NotCommitted("no git here: register where the history is, and bring the registration along with the tree")
-    if changed := tree.uncommitted(_pinned(made, closure)):
+    if changed := tree.uncommitted(_pinned(root, made, closure)):
         raise NotCommitted(f"not committed: {_listed(changed)}: commit, then register again")
     return _settle(root, made, closure, tree, revise=revise, why=why)
 
@@ -60,15 +58,17 @@ def for_run(root: Path, made: Plan, closure: Closure) -> Standing:
     if tree is None:
         found = _matching(root, made, closure)
         return Standing(found, () if found else (NO_GIT,), None, None)
-    if changed := tree.uncommitted(_pinned(made, closure)):
+    if changed := tree.uncommitted(_pinned(root, made, closure)):
         return Standing(None, tuple(f"{path} is not committed" for path in changed), tree.commit, True)
     record = _settle(root, made, closure, tree, revise=False, why=None)
     return Standing(record, (), tree.commit, tree.is_dirty())
 
 
-def _pinned(made: Plan, closure: Closure) -> list[str]:
+def _pinned(root: Path, made: Plan, closure: Closure) -> list[str]:
+    """The cards, what the arms can execute, and what runs and grades them."""
     cards = [f"rungs/{rung}.yaml" for rung in made.lineage if rung != "reference"]
-    return sorted({*cards, *closure.files})
+    graders = [path.relative_to(root).as_posix() for pattern in GRADERS for path in root.glob(pattern)]
+    return sorted({*cards, *closure.files, *graders})
 
 
 def _listed(paths: Sequence[str]) -> str:
@@ -188,14 +188,14 @@ class Tree:
     @classmethod
     def of(cls, root: Path) -> "Tree | None":
         """None where there is no git, or the folder lies in no work tree."""
-        if shutil.which("git") is None or _git(root, "rev-parse", "--is-inside-work-tree") is None:
+        if git.ask(root, "rev-parse", "--is-inside-work-tree") is None:
             return None
-        commit = _git(root, "rev-parse", "--verify", "-q", "HEAD")
+        commit = git.ask(root, "rev-parse", "--verify", "-q", "HEAD")
         return cls(root, commit.decode().strip() if commit else None)
 
     def uncommitted(self, paths: Sequence[str]) -> list[str]:
         """Those that the last commit does not hold byte for byte, whatever the index says of them."""
-        listed = _git(self.root, "ls-tree", "-r", "-z", "HEAD", "--", *paths) if self.commit else None
+        listed = git.ask(self.root, "ls-tree", "-r", "-z", "HEAD", "--", *paths) if self.commit else None
         held: dict[str, str] = {}
         for entry in (listed or b"").decode("utf-8", "surrogateescape").split("\0"):
             facts, _, path = entry.partition("\t")
@@ -206,7 +206,7 @@ class Tree:
 
     def is_dirty(self) -> bool:
         """Whether anything else than records and their rendering is unlike the last commit."""
-        status = _git(self.root, "status", "--porcelain", "-z", "--", ".", ":!receipts", ":!LEDGER.md")
+        status = git.ask(self.root, "status", "--porcelain", "-z", "--", ".", ":!receipts", ":!LEDGER.md")
         return status is None or bool(status)
 
 
@@ -217,19 +217,3 @@ def _blob(path: Path, like: str) -> str | None:
     data = path.read_bytes()
     kind = "sha256" if len(like) == 64 else "sha1"
     return hashlib.new(kind, b"blob %d\0" % len(data) + data).hexdigest()
-
-
-def _git(root: Path, *words: str) -> bytes | None:
-    """What git prints, or None when it refuses."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    environment = {**kept, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
-    done = subprocess.run(
-        ["git", "-c", "core.fsmonitor=false", *words],
-        cwd=root,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    return done.stdout if done.returncode == 0 else None

@@ -272,7 +272,6 @@ class Window:
             "turn": self._measured - 1,
             "skip": min(skip, piece.end - piece.first - 1),
             "first": piece.first,
-            "is_last": piece.end == len(steps),
             "steps": steps[piece.first : piece.end],
         }
 

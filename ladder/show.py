@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ladder import checkout, listing, plan, records, standing, tokens
+from ladder import checkout, listing, order, plan, records, standing, tokens
 from ladder.errors import LadderError
 from ladder.names import check
 from ladder.plan import Plan
@@ -51,10 +51,8 @@ def windows(root: Path, rung: str) -> list[Window]:
     checkout.receipts_folder(root, rung)
     mine = [record for record in records.scan(root) if record.value["rung"] == rung]
     found = []
-    for start in (record for record in mine if record.kind == "start"):
-        graded = standing.current(
-            record for record in mine if record.kind == "verdict" and record.value["start"] == start.sha256
-        )
+    for start in (each for each in mine if each.kind == "start" and standing.is_at_home(each)):
+        graded = standing.current(each for each in mine if each.path.parent == start.path.parent)
         found.append(Window(start, graded.value if graded else None))
     return found
 
@@ -75,8 +73,12 @@ def grade(root: Path, rung: str, profile: str | None, window: str | None) -> Gra
     asked = _asked(root, rung, profile, window)
     graded = [verdict.grade(root, rung, each.start.d8)[0] for each in asked]
     counted = [tokens.of_window(root, rung, each["window"]) for each in graded]
-    told = ["\n".join([verdict_text(each), *tokens.lines(of)]) for each, of in zip(graded, counted, strict=True)]
-    data: dict[str, Any] = {"verdicts": graded, "tokens": counted}
+    orders = [order.of_window(root, rung, each.start) for each in asked]
+    told = [
+        "\n".join([verdict_text(each), *tokens.lines(of), f"  order     {spoken}"])
+        for each, of, spoken in zip(graded, counted, map(order.spoken, orders), strict=True)
+    ]
+    data: dict[str, Any] = {"verdicts": graded, "tokens": counted, "orders": orders}
     if window is not None:
         return Graded(graded[0]["outcome"], told[0], data)
     stand = standing.standing(root, rung, asked[0].profile)
@@ -176,6 +178,7 @@ def _profile(root: Path, name: str, profile: str, tried: list[Window]) -> dict[s
     mine = [window for window in tried if window.profile == profile]
     stand = listing.told(standing.standing(root, name, profile))
     found: dict[str, Any] = {"profile": profile, "standing": stand, "windows": [each.as_json() for each in mine]}
+    found["changed_since"] = listing.changed_since(root, name, profile, [each.start for each in mine])
     try:
         return {**found, "plan": plan.make(root, name, profile).as_json(), "trouble": None}
     except LadderError as error:
@@ -189,7 +192,8 @@ def rung_text(shown: dict[str, Any]) -> str:
         lines.append(f"  question   {shown['question']}")
     lines.append(f"  parent     {shown['parent']}")
     for each in shown["profiles"]:
-        lines += ["", f"{each['profile']}: {each['standing']}", *_profile_lines(each)]
+        since = [f"  note       {each['changed_since']}"] if each["changed_since"] else []
+        lines += ["", f"{each['profile']}: {each['standing']}", *since, *_profile_lines(each)]
     return "\n".join(lines)
 
 

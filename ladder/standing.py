@@ -10,6 +10,7 @@ from ladder import records
 from ladder.records import Record
 
 NOT_RUN = "not run"
+SEVERITY = {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 2, "INVALID": 3}
 SOUND = frozenset({"PASS", "FAIL", "INCONCLUSIVE"})
 
 
@@ -26,6 +27,7 @@ class Attempt:
     codes: tuple[str, ...]
     was_read: bool
     speed: Mapping[str, Any] | None
+    is_scripted: bool = False
 
     @property
     def is_decided(self) -> bool:
@@ -55,33 +57,50 @@ def standing(root: Path, rung: str, profile: str) -> Standing:
 
 
 def standings(found: Iterable[Record]) -> list[Standing]:
-    """Every rung and profile that a window was opened for, by name; the records are all there are."""
-    by_window: dict[str, list[Record]] = {}
-    starts = []
+    """Every rung and profile that a window was opened for, by name; the records are all there are.
+
+    A window that lies in two folders, or in another one than its own, is one window.
+    """
+    by_folder: dict[tuple[str, Path], list[Record]] = {}
+    starts: dict[str, Record] = {}
     for record in found:
         if record.kind == "start":
-            starts.append(record)
+            known = starts.get(record.sha256)
+            starts[record.sha256] = record if known is None or is_at_home(record) else known
         elif record.kind in {"receipt", "verdict"}:
-            by_window.setdefault(record.value["start"], []).append(record)
+            by_folder.setdefault((record.value["start"], record.path.parent), []).append(record)
     grouped: dict[tuple[str, str], list[Attempt]] = {}
-    for start in starts:
+    for start in starts.values():
         key = start.value["rung"], start.value["profile"]
-        grouped.setdefault(key, []).append(_attempt(start, by_window.get(start.sha256, [])))
+        grouped.setdefault(key, []).append(_attempt(start, by_folder.get((start.sha256, start.path.parent), [])))
     return [_stand(rung, profile, attempts) for (rung, profile), attempts in sorted(grouped.items())]
 
 
-def current(verdicts: Iterable[Record]) -> Record | None:
-    """The verdict that counts among a window's: by the latest scorer, over the most receipts."""
+def is_at_home(start: Record) -> bool:
+    """Whether a start lies in its own window's folder, under its own rung."""
+    return (start.path.parent.name, start.path.parent.parent.name) == (start.d8, start.value["rung"])
 
-    def rank(record: Record) -> tuple[tuple[int, ...], int, str]:
-        version = tuple(int(part) if part.isdigit() else 0 for part in record.value["scorer"].split("."))
-        return version, len(record.value["receipts"]), record.sha256
 
-    return max(verdicts, key=rank, default=None)
+def current(left: Iterable[Record]) -> Record | None:
+    """The verdict that counts among what a window left.
+
+    One over the receipts that lie there now, by the latest scorer; of two such, the worse: records that were changed
+    after a verdict can only take from it.
+    """
+    left = list(left)
+    receipts = {each.value["arm"]: each.sha256 for each in left if each.kind == "receipt"}
+
+    def rank(record: Record) -> tuple[bool, tuple[int, ...], int, int, str]:
+        value = record.value
+        version = tuple(int(part) if part.isdigit() else 0 for part in value["scorer"].split("."))
+        fits = value["receipts"] == receipts
+        return fits, version, len(value["receipts"]), SEVERITY[value["outcome"]], record.sha256
+
+    return max((each for each in left if each.kind == "verdict"), key=rank, default=None)
 
 
 def _attempt(start: Record, left: list[Record]) -> Attempt:
-    verdict = current(record for record in left if record.kind == "verdict")
+    verdict = current(left)
     candidates = [each.value for each in left if each.kind == "receipt" and each.value["role"] == "treatment"]
     findings = verdict.value["findings"] if verdict else []
     speed = next((each["numbers"] for each in findings if each["gate"] == "speed" and each["numbers"]), None)
@@ -92,6 +111,7 @@ def _attempt(start: Record, left: list[Record]) -> Attempt:
         codes=tuple(dict.fromkeys(each["code"] for each in verdict.value["reasons"])) if verdict else ("ungraded",),
         was_read=not candidates or any(each["measure"] for each in candidates),
         speed=speed,
+        is_scripted=start.value["instrument"] == "script",
     )
 
 
@@ -109,7 +129,15 @@ def _stand(rung: str, profile: str, attempts: list[Attempt]) -> Standing:
     tried = [each for each in attempts if each.outcome in SOUND]
     if outcome == "PASS" and len(tried) > passed:
         outcome, head = "INCONCLUSIVE", f"contested, {passed} of {len(tried)} sound windows passed"
-    return Standing(rung, profile, outcome, head + _rest(attempts) + _effect(attempts), tuple(attempts))
+    says = head + _rest(attempts) + _effect(attempts) + _scripted(attempts)
+    return Standing(rung, profile, outcome, says, tuple(attempts))
+
+
+def _scripted(attempts: list[Attempt]) -> str:
+    played = sum(each.is_scripted for each in attempts)
+    if not played:
+        return ""
+    return "; script: not a measurement" if played == len(attempts) else f"; {played} scripted: not measurements"
 
 
 def _rest(attempts: list[Attempt]) -> str:

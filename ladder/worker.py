@@ -18,12 +18,13 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
-from ladder import box, pipe
+from ladder import box, pipe, trusted
 from ladder.instruments import Message, Subject
 
 STARTED_NS = perf_counter_ns()
 ROOT = Path.cwd()
 PROMPT_ROWS = 8  # rows at a time that a prompt is fed by
+CHECKS = [trusted.no_children]  # after each pass; a model's worker adds what it trusted before any kernel
 WORK = ("observe", "beside", "force", "repeat", "soak", "measure")
 SPARE_STEPS = 4  # a tape's last step, and what a draft looks ahead, reach beyond its tokens
 
@@ -62,7 +63,10 @@ def _answer(asked: Message, subject: Subject | None, answers: int) -> tuple[Subj
         return subject, {"loaded": loaded(ROOT), "peak_bytes": _peak_bytes(), "conditions": box.conditions()}
     gc.freeze()  # what has been bound stays: a collection before a measured tape need not look at it
     assert work in WORK, f"asked for {work}, which is no work"
-    return subject, getattr(subject, work)(asked)
+    told = getattr(subject, work)(asked)
+    for check in CHECKS:
+        check()
+    return subject, told
 
 
 def _booted(subject: Subject) -> Message:
@@ -91,6 +95,9 @@ def _decoding(asked: Message, answers: int) -> Subject:
     import torch
 
     from ladder.decoding import Decoding
+
+    trusted.keep_children()
+    CHECKS.append(trusted.Trusted().check)
     from runtime import sites
     from runtime.checkpoint import load
     from runtime.config import ARITHMETIC

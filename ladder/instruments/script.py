@@ -51,6 +51,14 @@ def load(root: Path, name: str) -> dict[str, Any]:
     if script.get("script") != 1:
         raise BadScript(f"{path.name}: script is {script.get('script')!r}: this version plays 1")
     unknown = sorted(set(script) - KEYS)
+    for key in KEYS - {"script"}:
+        if not isinstance(script.get(key, {}), dict):
+            raise BadScript(f"{path.name}: {key} is a {type(script[key]).__name__}; a mapping by arm or role is wanted")
+    listed = {arm: value for arm, value in script.get("readings", {}).items() if arm not in SIMULATED}
+    if bad := sorted(arm for arm, value in listed.items() if not (isinstance(value, list) and value)):
+        raise BadScript(f"{path.name}: readings.{bad[0]} is no list of readings in ns")
+    if bad := sorted(arm for arm, each in script.get("faults", {}).items() if not isinstance(each, dict)):
+        raise BadScript(f"{path.name}: faults.{bad[0]} is no mapping of faults")
     faults = sorted({fault for each in script.get("faults", {}).values() for fault in each} - FAULTS)
     for where, names in (("", unknown), ("faults.", faults)):
         if names:

@@ -127,7 +127,7 @@ def observe(subject: Decoding, fill: str = "5a", rows: int = 6, reach: int = 12)
 
 
 def measure(subject: Decoding, steps: list[Any], first: int = 0, is_last: bool = True) -> dict[str, Any]:
-    return subject.measure({"rows": 6, "tape": 0, "steps": steps, "first": first, "is_last": is_last})
+    return subject.measure({"rows": 6, "tape": 0, "steps": steps, "first": first})
 
 
 def test_both_fills_give_the_same_sidecar_and_every_step_is_poisoned() -> None:

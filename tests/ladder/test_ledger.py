@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ladder import ledger, records, verdict
-from tests.ladder import windows
+from tests.ladder import checkouts, windows
 
 RUNG = "demo"
 
@@ -168,6 +168,16 @@ def test_an_unknown_record_in_prev_is_named(tmp_path: Path) -> None:
     windows.lay(tmp_path, windows.parts(), prev=["ab" * 32])
     rendered(tmp_path)
     assert named(ledger.check(tmp_path), "registration-", "abababab", "missing or edited")
+
+
+def test_a_committed_record_that_is_gone_is_named_though_the_ledger_was_rendered_without_it(tmp_path: Path) -> None:
+    folder = kept(tmp_path)
+    checkouts.git(tmp_path, "init", "-q")
+    checkouts.commit_all(tmp_path)
+    assert ledger.check(tmp_path) == []
+    shutil.rmtree(folder.parent)
+    rendered(tmp_path)
+    assert named(ledger.check(tmp_path), f"{folder.name}/start.json", "is committed, and is gone")
 
 
 def test_a_ledger_that_was_typed_in_or_lost_is_named(tmp_path: Path) -> None:

@@ -78,10 +78,17 @@ def test_new_records_and_the_rendered_ledger_make_nothing_dirty(root: Path) -> N
     assert stands(root).dirty is False
 
 
-def test_code_that_no_arm_can_execute_may_be_uncommitted(root: Path) -> None:
-    append(root, "gates/speed.py")
+def test_code_that_neither_runs_nor_grades_may_be_uncommitted(root: Path) -> None:
+    (root / "notes.py").write_text("")
     found = stands(root)
     assert found.record is not None and found.dirty is True
+
+
+@pytest.mark.parametrize("path", ["gates/speed.py", "gates/judge.py", "ladder/soundness.py", "ladder/verdict.py"])
+def test_a_grader_that_is_not_committed_makes_a_run_exploratory(root: Path, path: str) -> None:
+    append(root, path)
+    found = stands(root)
+    assert found.record is None and found.exploratory == (f"{path} is not committed",)
 
 
 def test_a_repository_without_a_commit_is_exploratory(tmp_path: Path) -> None:

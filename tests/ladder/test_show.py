@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from ladder import listing, records, show, verdict
+from ladder import listing, progress, records, run, show, verdict
 from ladder.errors import LadderError, LinkedFolder
+from tests.ladder import checkouts
 
 ROOT = Path(__file__).parent.parent.parent
 VERDICT = {
@@ -72,6 +73,15 @@ def test_windows_are_told_oldest_first_with_their_outcomes(tmp_path: Path) -> No
     assert told.index(f"{first}  2026-12-01T08:00:00Z  ungraded  exploratory: the card") < told.index(f"{later}  2026")
     assert "cpu: PASS (1 of 1" in told
     assert listing.rows(root)[0]["profiles"]["cpu"].startswith("PASS (1 of 1")
+
+
+def test_a_card_that_asks_something_else_by_now_is_told_apart_from_what_stands(tmp_path: Path) -> None:
+    root = checkouts.make(tmp_path / "checkout")
+    run.run(root, "demo", "cpu", progress=progress.Silent())
+    assert listing.rows(root)[0]["profiles"]["cpu"].endswith("script: not a measurement)")
+    checkouts.write_card(root, bar=-5000)
+    assert listing.rows(root)[0]["profiles"]["cpu"].endswith("; card changed since")
+    assert "note       the card has changed since window" in show.rung_text(show.rung(root, "demo"))
 
 
 def test_a_linked_window_is_refused_and_not_followed(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A rung stands by all its windows: re-running confirms or contests, and never washes out."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,51 @@ def test_replicates_that_disagree_make_the_answer_less_sure_not_surer() -> None:
     assert combine([(-10.0, 1.0), (10.0, 1.0)])[1] > 1
 
 
+def test_a_window_that_lies_in_several_folders_counts_once(tmp_path: Path) -> None:
+    stood = stand(tmp_path, GAIN)
+    window = tmp_path / "receipts" / RUNG / stood.attempts[0].window
+    for copy in (tmp_path / "receipts" / "other" / window.name, window.with_name("0" * 8)):
+        shutil.copytree(window, copy)
+    assert standing.standing(tmp_path, RUNG, PROFILE) == stood
+
+
+def test_a_window_whose_folder_was_renamed_still_counts(tmp_path: Path) -> None:
+    stood = stand(tmp_path, LOSS)
+    window = tmp_path / "receipts" / RUNG / stood.attempts[0].window
+    window.rename(window.with_name("0" * 8))
+    assert standing.standing(tmp_path, RUNG, PROFILE).outcome == "FAIL"
+
+
+def test_of_two_verdicts_over_the_same_receipts_the_worse_counts(tmp_path: Path) -> None:
+    """A sidecar that was edited after a PASS: grading again finds it, and no digest decides which verdict is heard."""
+    window = windows.lay(tmp_path, windows.parts())
+    folder = tmp_path / "receipts" / RUNG / window
+    assert verdict.grade(tmp_path, RUNG, window)[0]["outcome"] == "PASS"
+    sidecar = next(folder.glob("readings-*.json"))
+    sidecar.write_bytes(sidecar.read_bytes().replace(b"1", b"2", 1))
+    assert verdict.grade(tmp_path, RUNG, window)[0]["outcome"] == "INVALID"
+    assert standing.standing(tmp_path, RUNG, PROFILE).attempts[0].outcome == "INVALID"
+
+
+def test_a_verdict_over_receipts_that_are_no_longer_there_does_not_count(tmp_path: Path) -> None:
+    window = windows.lay(tmp_path, windows.parts())
+    receipt = tmp_path / "receipts" / RUNG / window / "B.json"
+    assert verdict.grade(tmp_path, RUNG, window)[0]["outcome"] == "PASS"
+    receipt.write_bytes(receipt.read_bytes().replace(b'"threads": 1', b'"threads": 2', 1))
+    assert verdict.grade(tmp_path, RUNG, window)[0]["outcome"] == "INVALID"
+    assert standing.standing(tmp_path, RUNG, PROFILE).attempts[0].outcome == "INVALID"
+
+
+def test_a_standing_of_scripts_says_that_nothing_was_measured() -> None:
+    def played(*scripted: bool) -> str:
+        attempts = [standing.Attempt("w", "t", "PASS", (), True, None, each) for each in scripted]
+        return standing._stand(RUNG, PROFILE, attempts).says
+
+    assert played(True, True).endswith("script: not a measurement")
+    assert played(True, False).endswith("1 scripted: not measurements")
+    assert "script" not in played(False)
+
+
 def test_the_verdict_that_counts_is_the_one_that_saw_the_most_receipts(tmp_path: Path) -> None:
     window = windows.lay(tmp_path, windows.parts())
     receipt, aside = tmp_path / "receipts" / RUNG / window / "B2.json", tmp_path / "B2.json"
@@ -87,5 +133,5 @@ def test_the_verdict_that_counts_is_the_one_that_saw_the_most_receipts(tmp_path:
     aside.rename(receipt)
     late, _ = verdict.grade(tmp_path, RUNG, window)
     assert (early["outcome"], late["outcome"]) == ("INVALID", "PASS")
-    current = standing.current(each for each in records.scan(tmp_path) if each.kind == "verdict")
+    current = standing.current(records.scan(tmp_path))
     assert current is not None and current.value["outcome"] == "PASS"
