@@ -67,12 +67,21 @@ def first_value(window: Window, control: Observed, candidate: Observed) -> dict[
 
 
 def _value_apart(a: list[Any], b: list[Any]) -> dict[str, Any] | None:
-    known = {(layer, value): digests for layer, value, digests in a}
-    for layer, value, digests in b:
-        was = known.get((layer, value))
+    known = dict(_numbered(a))
+    for place, digests in _numbered(b):
+        was = known.get(place)
         if was is not None and was != digests:
+            layer, value, _ = place
             return {"layer": layer, "value": value, "row": _digest_row(was, digests)}
     return None
+
+
+def _numbered(values: list[Any]) -> Iterator[tuple[tuple[int, str, int], str]]:
+    """Each value with the how-manieth of its name it is: a draft embeds and norms again what verifying did before."""
+    counts: dict[tuple[int, str], int] = {}
+    for layer, value, digests in values:
+        count = counts[layer, value] = counts.get((layer, value), -1) + 1
+        yield (layer, value, count), digests
 
 
 def _digest_row(a: str, b: str) -> int:

@@ -46,3 +46,14 @@ def test_the_prompts_first_rows_come_before_what_a_step_was_fed() -> None:
     place = difference.first_value(sidecars, a, b)  # type: ignore[arg-type]
     assert place == {"tape": "prose", "step": None, "layer": 0, "value": "o_b", "row": 0}
     assert difference.spoken_value(place) == "layer 0, o_b, row 0 (tape prose, the prompt's first rows)"
+
+
+def test_a_value_that_comes_twice_is_compared_each_time_with_its_own() -> None:
+    """A draft embeds behind the layers, and the embedding before them is not what parted."""
+    ours = {"tapes": [{"tape": "p", "steps": [[[-1, "embed", "00000000"], [0, "b", "1"], [-1, "embed", "22222222"]]]}]}
+    theirs = {
+        "tapes": [{"tape": "p", "steps": [[[-1, "embed", "00000000"], [0, "b", "3"], [-1, "embed", "44444444"]]]}]
+    }
+    a, b = observed(1, "a", sites="ours"), observed(1, "b", sites="theirs")
+    place = difference.first_value(window([], {"ours": ours, "theirs": theirs}), a, b)
+    assert place is not None and (place["layer"], place["value"]) == (0, "b")
