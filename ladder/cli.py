@@ -222,6 +222,13 @@ def _show(root: Path, asked: argparse.Namespace) -> Answer:
     return Answer(show.rung_text(shown), shown)
 
 
+def _locate(root: Path, asked: argparse.Namespace) -> Answer:
+    from ladder import locate
+
+    found = locate.locate(root, asked.x, asked.y)
+    return Answer(locate.text(found, asked.x, asked.y), found)
+
+
 def _ledger(root: Path, asked: argparse.Namespace) -> Answer:
     from ladder import ledger, report
 
@@ -271,6 +278,14 @@ COMMANDS = {
     ),
     "ls": Command("list the rungs and where they stand", _ls),
     "show": Command("show one rung: its card, windows and verdicts", _show, {"rung": RUNG}),
+    "locate": Command(
+        "say where two arms' runs first part",
+        _locate,
+        {
+            "x": {"metavar": "X", "help": "a receipt: <rung>/<window>/<arm>"},
+            "y": {"metavar": "Y", "help": "another"},
+        },
+    ),
     "ledger": Command(
         "render LEDGER.md from the records",
         _ledger,
