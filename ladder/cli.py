@@ -230,7 +230,7 @@ def _locate(root: Path, asked: argparse.Namespace) -> Answer:
 
 
 def _ledger(root: Path, asked: argparse.Namespace) -> Answer:
-    from ladder import ledger, report
+    from ladder import ledger
 
     if asked.check:
         problems = ledger.check(root)
@@ -240,6 +240,8 @@ def _ledger(root: Path, asked: argparse.Namespace) -> Answer:
     path = root / ledger.NAME
     if path.is_symlink():
         raise LinkedFolder(f"{path.name} is a symbolic link: the ledger lies in the checkout itself")
+    from ladder import report
+
     report.render(root)
     return Answer(f"wrote {path.name}", {"path": path.name, "lines": rendered.count("\n")})
 

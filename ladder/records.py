@@ -7,7 +7,9 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -120,15 +122,21 @@ def write_sidecar(folder: Path, kind: str, value: Mapping[str, Any]) -> dict[str
 
 def read(path: Path) -> dict[str, Any]:
     """The record in this file, read strictly and checked against its schema."""
-    return dict(load(path).value)
+    return deepcopy(dict(load(path).value))
 
 
 def load(path: Path) -> Record:
     """The record in this file with its digest, read strictly and checked against its schema."""
     data = _bytes(path)
-    value = parse(path.name, data)
-    _validate(path.name, value)
-    return Record(path, digest(data), value)
+    return Record(path, digest(data), _whole(path.name, data))
+
+
+@lru_cache(maxsize=4096)
+def _whole(name: str, data: bytes) -> Mapping[str, Any]:
+    """A record's bytes, parsed and checked once: a check of the ledger meets each several times."""
+    value = parse(name, data)
+    _validate(name, value)
+    return value
 
 
 def read_sidecar(folder: Path, reference: Mapping[str, str]) -> dict[str, Any]:

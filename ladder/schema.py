@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -100,15 +100,22 @@ def _of_array(value: list[Any], schema: Mapping[str, Any], path: str) -> Iterato
             yield from mistakes(inner, items, f"{path}[{index}]")
 
 
-def _all_fit(values: list[Any], items: Mapping[str, Any]) -> bool:
-    """Whether plain numbers or texts all fit, seen at a glance; False also where a closer look is due."""
-    kind = items.get("type")
+def _all_fit(values: Sequence[Any], items: Mapping[str, Any]) -> bool:
+    """Whether numbers, texts, or tuples of them all fit, seen at a glance; False also where a closer look is due."""
+    kind, keys = items.get("type"), items.keys() - {"type", "description"}
     if kind == "integer":
         low = items.get("minimum", float("-inf"))
-        return items.keys() <= {"type", "minimum"} and all(type(value) is int and value >= low for value in values)
-    if kind == "string" and items.keys() == {"type", "pattern"}:
-        matches = _pattern(items["pattern"]).search
+        return keys <= {"minimum"} and all(type(value) is int and value >= low for value in values)
+    if kind == "string" and keys <= {"pattern"}:
+        matches = _pattern(items.get("pattern", "")).search
         return all(type(value) is str and matches(value) for value in values)
+    if kind == "array" and "prefixItems" in keys and keys <= {"prefixItems", "minItems", "maxItems"}:
+        columns = items["prefixItems"]
+        if not items.get("minItems", 0) <= len(columns) <= items.get("maxItems", len(columns)):
+            return False
+        if not all(type(value) is list and len(value) == len(columns) for value in values):
+            return False
+        return all(_all_fit(column, each) for column, each in zip(zip(*values, strict=True), columns, strict=False))
     return False
 
 
