@@ -224,17 +224,17 @@ class Window:
     def _probes(self, arm: Arm) -> Iterator[Message]:
         """One request for each gate that needs more than the two passes give."""
         rows = _rows(self.made.workload)[0]
-        gates = {gate["gate"]: gate for gate in self.made.gates}
+        gates = {gate["gate"] for gate in self.made.gates}
         treats = arm.planned.role == "treatment"
         if "drift" in gates and "measure" in arm.planned.passes and (self._is_first(arm) or not treats):
             told = [reply for reply in self.arms[0].replies if reply["did"] == "observe"]
             tapes = _observe(self.made.workload)["tapes"]
             against = {"parent": self.made.control, "reference": {}} if treats else {}
             yield {"do": "force", "rows": rows, "streams": told[0]["streams"][:tapes], "against": against}
-        if treats and self._is_first(arm) and (calls := max(_repeats(self.made.gates), default=0)):
+        if treats and self._is_first(arm) and (calls := _most(self.made.gates, "repeat")):
             yield {"do": "repeat", "rows": rows, "calls": calls}
-        if treats and "soak" in gates:
-            yield {"do": "soak", "rows": rows, "calls": gates["soak"]["calls"], "changed": self.made.changed}
+        if treats and (calls := _most(self.made.gates, "calls")):
+            yield {"do": "soak", "rows": rows, "calls": calls, "changed": self.made.changed}
 
     def _fills(self, arm: Arm, *, is_largest: bool) -> tuple[str, ...]:
         """The candidate is tried under every fill; the control repeats itself once, at the largest row count.
@@ -276,8 +276,9 @@ class Window:
         }
 
 
-def _repeats(gates: Sequence[Mapping[str, Any]]) -> list[int]:
-    return [gate["repeat"] for gate in gates if gate.get("repeat")]
+def _most(gates: Sequence[Mapping[str, Any]], key: str) -> int:
+    """The most that any gate asks for under this key; 0 where none does."""
+    return max((gate.get(key, 0) for gate in gates), default=0)
 
 
 def _rows(workload: Mapping[str, Any]) -> list[int]:

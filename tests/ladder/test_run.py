@@ -112,7 +112,7 @@ def test_every_gate_is_asked_of_what_the_arms_left(root: Path, gate: str, script
 
 
 def test_what_a_gate_asks_for_is_asked_in_sequence_too(root: Path) -> None:
-    more = "      - {gate: drift, flips: 0}\n      - {gate: soak, calls: 100}\n"
+    more = "      - {gate: drift, flips: 0}\n      - {gate: soak, calls: 100}\n      - {gate: soak, calls: 10}\n"
     assert played(root, design="A-B-A2", more=more).outcome == "PASS"
 
 
